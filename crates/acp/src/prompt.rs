@@ -22,7 +22,6 @@ pub(crate) struct PromptContent {
     pub(crate) files: Vec<PromptFile>,
 }
 
-/// A file of a prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PromptFile {
     pub(crate) published: PublishedFile,

@@ -82,7 +82,6 @@ enum Done {
     Servers(Result<Vec<SessionServerStart>, ClientError>),
 }
 
-/// A session.
 pub(crate) struct EditorSession {
     connector: Arc<dyn ConnectDaemon>,
     editor: Editor,
@@ -97,7 +96,6 @@ pub(crate) struct EditorSession {
     servers: ServerStarts,
     text: EditorText,
     calls: ShownCalls,
-    /// The title that the editor has.
     title: Option<String>,
     options: ShownOptions,
     prompt: Option<OpenPrompt>,
@@ -115,7 +113,6 @@ pub(crate) struct EditorSession {
     work: FuturesUnordered<BoxFuture<'static, Done>>,
 }
 
-/// The parts of a session.
 pub(crate) struct SessionParts {
     pub(crate) connector: Arc<dyn ConnectDaemon>,
     pub(crate) editor: Editor,

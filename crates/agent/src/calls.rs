@@ -71,7 +71,6 @@ struct LoggedResult {
     steered: Option<Vec<LoggedInbound>>,
 }
 
-/// A call that is run now.
 struct CallRun<'c> {
     place: usize,
     prepared: &'c PreparedCall,

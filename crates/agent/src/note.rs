@@ -30,7 +30,6 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// Returns the note of a turn.
 pub(crate) fn note(turn: &TurnRecord, view: HistoryView<'_>) -> String {
     let moment = moment(turn, view.zone);
     let about = job::is_job(&turn.session).then(|| format!("[{ABOUT_JOBS}]"));

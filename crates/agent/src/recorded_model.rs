@@ -104,7 +104,6 @@ enum AnswerSource {
     GoesOn,
     /// The last answer of a job, before its commits are listed.
     EndsJob,
-    /// An answer that is withheld.
     Withheld(String),
 }
 

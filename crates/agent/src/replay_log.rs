@@ -36,7 +36,6 @@ impl ReplayLog {
         Self { record, real, replayed: Mutex::default() }
     }
 
-    /// Returns the steps so far.
     pub(crate) fn steps(&self) -> Vec<Step> {
         self.replayed().steps.clone()
     }

@@ -19,7 +19,6 @@ pub struct UsageMeter {
     pub(crate) turn: Option<TurnId>,
     pub(crate) session: SessionId,
     unrecorded: Mutex<Vec<UsageEntry>>,
-    /// The failure of the last request.
     last_failure: Mutex<Option<(Purpose, FailedRequest)>>,
     /// The usage that the claim of the turn has read; `None` once a request has counted it.
     at_claim: Mutex<Option<UsageAtClaim>>,

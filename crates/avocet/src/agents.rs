@@ -214,7 +214,6 @@ impl AgentFactory {
         policy::policy(settings, agents, &place.profile.name)
     }
 
-    /// Returns the tools of an agent.
     fn tools(&self, all: &ToolRegistry, rules: AgentPolicy) -> Arc<dyn Toolbox> {
         let tools = all
             .with_same_tools()

@@ -53,7 +53,6 @@ pub(crate) struct Configuration {
     pub(crate) data_dir: PathBuf,
     /// The agents, the one of `[agents.defaults]` first.
     pub(crate) agents: Vec<Agent>,
-    /// The schedules of the configuration.
     pub(crate) schedules: Vec<NewSchedule>,
     pub(crate) socket: PathBuf,
     /// The file for the head of the audit table.
@@ -84,12 +83,10 @@ pub(crate) struct Agent {
     pub(crate) profile: Profile,
     /// The directory that its file tools work in.
     pub(crate) workspace: PathBuf,
-    /// The file with its prompt.
     pub(crate) prompt_file: Option<PathBuf>,
 }
 
 impl Configuration {
-    /// Returns the names of all agents.
     pub(crate) fn agent_names(&self) -> Vec<String> {
         self.agents.iter().map(|agent| agent.profile.name.clone()).collect()
     }

@@ -31,7 +31,6 @@ impl Default for Otherwise {
     }
 }
 
-/// The context of every command.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandContext {
     pub(crate) cli: Global,

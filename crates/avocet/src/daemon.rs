@@ -29,7 +29,6 @@ use crate::stuck::{Stuck, hung_channel};
 /// The time for the last answers to be delivered when the daemon stops.
 const DELIVERING: Duration = Duration::from_secs(5);
 
-/// A running daemon.
 pub(crate) struct RunningDaemon {
     store: Arc<SqliteStore>,
     bus: Arc<Bus>,

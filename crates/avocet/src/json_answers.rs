@@ -31,7 +31,6 @@ pub(crate) struct JsonAnswers {
     budget: Arc<UpkeepMeter>,
 }
 
-/// The models of a profile.
 #[derive(Debug, Clone)]
 struct ProfileModels {
     profile: String,

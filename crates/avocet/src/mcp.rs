@@ -163,7 +163,6 @@ pub(crate) fn checks(configuration: &Configuration, client: Option<&McpClient>) 
     client.servers().into_iter().map(check).collect()
 }
 
-/// A program in its sandbox.
 #[derive(Debug)]
 struct SandboxedProgram {
     sandbox: Result<ProgramSandbox, String>,

@@ -82,7 +82,6 @@ impl PictureConverter {
         Self { sandbox, directory, turn: Semaphore::new(1) }
     }
 
-    /// Runs the script on a picture in a directory.
     async fn run_script(&self, directory: &Path, picture: &str) -> Result<Vec<u8>, String> {
         let sandbox =
             ProgramSandbox { writable: vec![directory.to_owned()], ..self.sandbox.clone() };

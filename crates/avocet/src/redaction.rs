@@ -61,7 +61,6 @@ pub(crate) enum Form {
     Plain,
     /// Text with colours, which the log itself adds.
     Coloured,
-    /// JSON.
     Json,
 }
 

@@ -40,7 +40,6 @@ use providers::ProviderKind;
 
 pub(crate) use providers::provider_names;
 
-/// Every kind of provider.
 pub(crate) const PROVIDERS: &[ProviderKind] = &[
     ProviderKind::of::<avocet_llm::AnthropicConfig>(),
     ProviderKind::of::<avocet_llm::GeminiConfig>(),
@@ -49,7 +48,6 @@ pub(crate) const PROVIDERS: &[ProviderKind] = &[
     ProviderKind::of::<avocet_llm::OpenAiConfig>(),
 ];
 
-/// Every kind of channel.
 pub(crate) const CHANNELS: &[ChannelKind] = &[
     ChannelKind::of::<avocet_directory::DirectoryConfig>(),
     ChannelKind::of::<avocet_discord::DiscordConfig>(),

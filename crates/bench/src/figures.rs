@@ -39,7 +39,6 @@ pub(crate) struct SeriesPoint<'a> {
     pub(crate) figures: &'a RunFigures,
 }
 
-/// One figure of all runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunFigures {
     pub(crate) median: f64,
@@ -63,7 +62,6 @@ impl RunFigures {
     }
 }
 
-/// The figures so far.
 #[derive(Debug, Default)]
 pub(crate) struct FigureLog(BTreeMap<String, Vec<f64>>);
 

@@ -54,7 +54,6 @@ pub(crate) fn conditions(result: &BenchResult) -> String {
     )
 }
 
-/// Returns all tables that have figures.
 pub(crate) fn tables(result: &BenchResult, before: Option<&BenchResult>) -> Vec<FigureTable> {
     let concurrency = [
         SeriesColumn { head: "speed", suffix: ".speed", unit: FigureUnit::PerSecond },

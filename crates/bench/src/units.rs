@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use avocet_protocol::thousands;
 
-/// The unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FigureUnit {
     Seconds,

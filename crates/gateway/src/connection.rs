@@ -330,7 +330,6 @@ impl Connection {
         self.say_goodbye(RpcError::new(RpcError::UNAVAILABLE, message));
     }
 
-    /// Closes the connection with a reason.
     pub(crate) fn close(&self, reason: RpcError) {
         self.say_goodbye(reason);
         self.ended.cancel();

@@ -172,7 +172,6 @@ pub(crate) struct EditorAnswer {
 }
 
 impl EditorAnswer {
-    /// Takes the answer of the editor.
     pub(crate) fn take_result(self, result: Result<Value, RpcError>) {
         let Self { answer, change } = self;
         // The change ends before the answer is seen.

@@ -55,7 +55,6 @@ impl Places {
         Arc::new(Self { clock, taken: Mutex::default() })
     }
 
-    /// Takes a place for a new connection.
     pub(crate) fn take(self: &Arc<Self>) -> Result<Arc<ConnectionPlace>, Full> {
         let now = self.clock.elapsed();
         let taken = &mut *self.taken();

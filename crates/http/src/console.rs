@@ -77,7 +77,6 @@ enum Listening {
     Closed,
     /// A link opens a port.
     OnDemand(Box<ServerParts>),
-    /// A listener is open.
     Open(LinkPlace),
 }
 

@@ -58,7 +58,6 @@ pub(crate) fn confirm_deliveries(
     done.drop_guard()
 }
 
-/// Answers a request for a piece of a file.
 fn answer_piece(files: &ChatFiles, PieceRequest { reference, offset, piece }: PieceRequest) {
     let found = files.get(&reference).map(|bytes| {
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());

@@ -60,7 +60,6 @@ pub(crate) async fn read_body(
     }
 }
 
-/// A body in JSON.
 #[derive(Debug)]
 pub(crate) struct JsonBody<T>(pub(crate) T);
 
@@ -111,7 +110,6 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryPart<T> {
     }
 }
 
-/// The parts of a path.
 #[derive(Debug)]
 pub(crate) struct PathPart<T>(pub(crate) T);
 

@@ -50,7 +50,6 @@ impl MeteredLog {
     }
 }
 
-/// Returns all metrics.
 pub(crate) fn render_metrics(status: &DaemonStatus, meter: &EventMeter) -> String {
     let mut page = MetricsPage::default();
     // Writing to a string never fails.

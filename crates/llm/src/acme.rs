@@ -93,7 +93,6 @@ impl ProviderConfig for AcmeConfig {
     }
 }
 
-/// A model of Acme.
 #[derive(Debug)]
 pub(crate) struct AcmeModel {
     endpoint: ModelEndpoint,

@@ -272,7 +272,6 @@ struct EmbeddedBatch {
     tokens: u64,
 }
 
-/// A failed request.
 #[derive(Debug)]
 struct FailedRequest {
     why: String,

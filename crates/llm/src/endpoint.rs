@@ -63,7 +63,6 @@ pub(crate) struct ModelEndpoint {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// One attempt of a request.
 #[derive(Clone, Copy)]
 struct RequestAttempt<'a> {
     shown: &'a ShownDeltas<'a>,

@@ -104,7 +104,6 @@ pub(crate) fn serve_model(
 pub(crate) struct ShownReply {
     pub(crate) reply: Result<ModelReply, ModelError>,
     pub(crate) shown: String,
-    /// The thoughts that were shown.
     pub(crate) thoughts: String,
 }
 

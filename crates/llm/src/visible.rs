@@ -21,7 +21,6 @@ const SHORT: usize = 1024;
 /// divided.
 #[derive(Debug)]
 pub(crate) struct VisibleText {
-    /// The visible text so far.
     text: String,
     /// Received text that is still undecided.
     open: String,
@@ -85,7 +84,6 @@ enum VisibleStep {
     Control(usize, ControlToken),
     /// The opening of a call, which ends before one of these tokens.
     Call(usize, CallEnds),
-    /// The end of a call.
     CallEnd,
     /// A part of a call inside of reasoning.
     Keep(usize),

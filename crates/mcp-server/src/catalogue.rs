@@ -19,7 +19,6 @@ use crate::rights::ClientRights;
 /// The profile of sessions without another one. `ask` reaches it.
 const DEFAULT_PROFILE: &str = "default";
 
-/// A tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ToolKind {
     Ask,
@@ -43,7 +42,6 @@ const FIXED: [(ToolKind, &str, &[&str]); 5] = [
 /// The methods that the tool of a profile needs.
 const FOR_PROFILES: [&str; 3] = [SubmitJob::NAME, Wait::NAME, Subscribe::NAME];
 
-/// Returns the tools of a client, each with its kind.
 pub(crate) fn tools(rights: &ClientRights, profiles: &[AgentSummary]) -> Vec<(ToolKind, Tool)> {
     let may = |methods: &[&str]| methods.iter().all(|method| rights.allow(method));
     let fixed = FIXED.into_iter().filter(|(_, _, methods)| may(methods));

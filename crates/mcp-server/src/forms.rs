@@ -21,7 +21,6 @@ pub(crate) enum TurnQuestion {
     Approval(Box<OpenApproval>),
     /// The agent has asked something. The next message in the chat answers it.
     Answer {
-        /// The question.
         text: String,
         /// The offered answers.
         choices: Vec<Choice>,

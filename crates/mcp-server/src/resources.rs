@@ -32,7 +32,6 @@ pub(crate) enum ResourceKind {
 }
 
 impl ResourceKind {
-    /// Parses a URI.
     pub(crate) fn parse(uri: &str) -> Result<Self, ErrorData> {
         let unknown = || {
             let message = format!(
@@ -138,7 +137,6 @@ pub(crate) fn templates(rights: &ClientRights) -> ListResourceTemplatesResult {
     result
 }
 
-/// Reads a resource.
 pub(crate) async fn read(
     methods: &dyn SocketMethods,
     uri: &str,

@@ -27,7 +27,6 @@ use crate::watch::{TurnWatch, WatchedTurn};
 /// The events of the whole log in which an open question is looked for.
 const RECENT_EVENTS: i64 = 2000;
 
-/// One call of a tool.
 pub(crate) struct ToolCallContext<'a> {
     pub(crate) caller: &'a McpCaller,
     pub(crate) rights: &'a ClientRights,

@@ -55,7 +55,6 @@ pub(crate) struct TurnWatch<'a> {
     state: SeenState,
 }
 
-/// A step of the watch.
 enum WatchStep {
     Cancelled,
     Ended(Result<Value, MethodError>),

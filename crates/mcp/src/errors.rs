@@ -13,7 +13,6 @@ use crate::wire::is_our_error;
 /// The reason for an end of the connection that is not known better.
 const ENDED: &str = "the connection ended";
 
-/// Describes the error of a request.
 pub(crate) fn describe_request(error: &ServiceError) -> String {
     match error {
         ServiceError::McpError(error) => describe_report(error),

@@ -24,7 +24,6 @@ const DEFAULT: &str = "default";
 /// The word that leaves a field out.
 const SKIP: &str = "skip";
 
-/// A field of a form.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FormField {
     /// The key in the content of the answer.

@@ -39,7 +39,6 @@ pub(crate) struct StreamableHttp {
     pub(crate) wire: Arc<ServerWire>,
 }
 
-/// A request to the server.
 #[derive(Debug, Clone, Copy)]
 enum ServerRequest<'r> {
     Post(&'r [u8]),
@@ -60,7 +59,6 @@ pub(crate) enum RequestError {
     Unreadable(String),
 }
 
-/// A refusal of the login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LoginRefusal {
     /// The reason and the next step, as a sentence.

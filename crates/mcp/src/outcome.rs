@@ -93,7 +93,6 @@ fn bytes_of(base64: &str) -> usize {
     base64.trim_end_matches('=').len() * 3 / 4
 }
 
-/// Returns the content of a resource.
 pub(crate) fn of_resource(resource: &ResourceContents, path: Option<&str>) -> Value {
     match resource {
         ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {

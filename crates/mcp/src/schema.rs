@@ -99,7 +99,6 @@ fn place_of_fault(schema: &Value) -> Option<String> {
     (!place.is_empty()).then_some(place)
 }
 
-/// Removes the value at a place of the schema.
 fn remove_at(schema: &mut Value, place: &str) {
     let Some((parent, key)) = place.rsplit_once('/') else { return };
     let key = key.replace("~1", "/").replace("~0", "~");

@@ -34,7 +34,6 @@ const LIST_PAUSE: Duration = Duration::from_secs(5);
 /// A server that lived so long starts again after the first pause.
 const HEALTHY: Duration = Duration::from_mins(1);
 
-/// A server of the configuration.
 #[derive(Debug)]
 pub(crate) struct ConfiguredServer {
     pub(crate) name: Arc<str>,

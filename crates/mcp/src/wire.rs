@@ -47,7 +47,6 @@ const INTERNAL_ERROR: i64 = -32603;
 /// Characters of an error's text.
 const LONGEST_ERROR: usize = 2000;
 
-/// A message of a server.
 pub(crate) type ServerMessage = RxJsonRpcMessage<RoleClient>;
 
 /// The messages of one connection with a server.

@@ -103,14 +103,12 @@ pub struct MemoryConsolidator {
     limits: ConsolidatorLimits,
 }
 
-/// The effect of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RunEffect {
     Apply,
     ShowOnly,
 }
 
-/// The memories of a run.
 #[derive(Debug, Default)]
 struct RunMemories {
     /// By trust. Each level has its own request, so that a text can only change memories of the
@@ -120,7 +118,6 @@ struct RunMemories {
     covered_to: Option<MemoryChangeId>,
 }
 
-/// The plan of a run.
 #[derive(Debug)]
 struct RunPlan {
     judged: Vec<JudgedAction>,

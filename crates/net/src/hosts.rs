@@ -26,7 +26,6 @@ struct HostEntry {
     port: Option<u16>,
 }
 
-/// The hosts of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum EntryHosts {
     /// Exactly this name.

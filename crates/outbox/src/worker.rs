@@ -347,7 +347,6 @@ impl DeliveryWorker {
         }
     }
 
-    /// Removes the message of a delivery.
     async fn remove_message(
         &self,
         channel: &Arc<dyn Channel>,

@@ -88,7 +88,6 @@ pub fn trace(events: Vec<LogEvent>) -> Vec<TraceSpan> {
     timeline.spans
 }
 
-/// The timeline so far.
 #[derive(Default)]
 struct Timeline {
     spans: Vec<TraceSpan>,

@@ -301,7 +301,6 @@ impl ProgramRun {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the least trust so far.
     pub(crate) fn least_trust(&self) -> Trust {
         if self.reached.is_any_reached() {
             self.least.lower(Trust::Low);

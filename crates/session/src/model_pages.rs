@@ -48,7 +48,6 @@ impl ModelPages {
         Self { all, page: page.min(last), size, has_buttons: false }
     }
 
-    /// Returns the models of the page.
     pub(crate) fn names(&self) -> &[String] {
         self.all.chunks(self.size).nth(self.page).unwrap_or_default()
     }

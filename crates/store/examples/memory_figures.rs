@@ -67,7 +67,6 @@ async fn main() {
     }
 }
 
-/// Adds a vector for each memory.
 async fn add_vectors(store: &SqliteStore, memories: i64) {
     for first in (1..=memories).step_by(1000) {
         let batch = (first..=memories.min(first + 999)).map(|id| MemoryVector {

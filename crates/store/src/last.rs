@@ -71,7 +71,6 @@ impl SharedPageState {
     }
 }
 
-/// The last transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LastTransaction {
     /// Id of the database (`meta.id`).

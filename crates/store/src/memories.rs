@@ -194,7 +194,6 @@ pub(crate) fn rewrite_memory(
     add_change(tx, id, author, &NewChange { kind, before: Some(before), after: Some(after) })
 }
 
-/// Forgets an active memory.
 pub(crate) fn forget_active(
     tx: &Tx<'_>,
     memory: &Memory,

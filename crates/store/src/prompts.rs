@@ -33,7 +33,6 @@ pub(crate) enum DecidedBy {
     Log,
 }
 
-/// The end of a wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum WaitEnd<'r> {
     Resolved(&'r Resolution, DecidedBy),
@@ -41,7 +40,6 @@ pub(crate) enum WaitEnd<'r> {
     Stopped,
 }
 
-/// A wait that ends.
 pub(crate) struct EndingWait {
     pub(crate) id: WaitId,
     pub(crate) kind: WaitKind,

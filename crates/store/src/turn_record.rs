@@ -66,7 +66,6 @@ struct TurnParts {
     reports: BTreeMap<TurnId, SessionReports>,
 }
 
-/// The messages of a turn.
 #[derive(Default)]
 struct TurnMessages {
     /// Messages that began the turn.

@@ -19,7 +19,6 @@ pub(crate) enum SpanKind {
     Client = 3,
 }
 
-/// A span.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OtlpSpan {

@@ -43,7 +43,6 @@ impl SpanWork {
     }
 }
 
-/// The times of a span.
 #[derive(Clone, Copy)]
 struct SpanTimes {
     start: Timestamp,

@@ -18,12 +18,14 @@ pub(crate) struct FilePatch {
 pub(crate) enum FileChange {
     /// The file is created.
     Create(String),
-    /// The file is deleted.
     Delete(String),
     /// The content changes.
     Modify(String),
     /// The file is renamed; its content may change, too.
-    Rename { from: String, to: String },
+    Rename {
+        from: String,
+        to: String,
+    },
 }
 
 /// Changed lines with the context around them.

@@ -65,7 +65,6 @@ pub(crate) enum PageFormat {
     Json,
 }
 
-/// The redirects that are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FollowedRedirects {
     Anywhere,

@@ -120,7 +120,6 @@ impl Folders {
         Ok(taken)
     }
 
-    /// Reads a taken file.
     pub(crate) fn read(&self, name: &OsStr) -> Result<TakenFile, String> {
         let path = self.taken.join(name);
         let read = || {

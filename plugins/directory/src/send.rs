@@ -6,7 +6,6 @@ use avocet_text::sanitise;
 /// Characters of an attachment's name. File systems limit a name to 255 bytes.
 const MAX_NAME: usize = 50;
 
-/// A file of the outbox.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OutboxFile {
     pub(crate) name: String,

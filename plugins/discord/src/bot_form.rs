@@ -7,7 +7,6 @@ use avocet_protocol::BotForm;
 /// The fewest characters of a token.
 const SHORTEST: usize = 50;
 
-/// The form of the bots.
 pub(crate) const BOT: BotForm = BotForm {
     label: "Discord",
     token_source: "from Discord's developer portal",

@@ -17,7 +17,6 @@ const MEDIA: ChannelType = ChannelType::Unknown(16);
 pub(crate) enum DiscordChannel {
     /// A direct message channel.
     Direct,
-    /// A channel of a server.
     Server,
     /// A thread, or a post of a forum.
     Thread {

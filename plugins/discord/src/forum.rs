@@ -28,7 +28,6 @@ const TAG_REQUIRED: isize = 40_067;
 /// Most tags of a post (Discord API, "Start Thread in Forum or Media Channel").
 const MAX_TAGS: usize = 5;
 
-/// The target of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChunkTarget {
     /// A channel or a thread.

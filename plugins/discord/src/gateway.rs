@@ -67,7 +67,6 @@ pub(crate) struct LiveEvent {
     pub(crate) data: Value,
 }
 
-/// The ids of the bot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BotIds {
     pub(crate) user: UserId,

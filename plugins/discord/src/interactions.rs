@@ -54,7 +54,6 @@ pub(crate) struct UserInteraction<'a> {
     pub(crate) is_among_others: bool,
 }
 
-/// The kind of an interaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InteractionKind {
     /// A pressed button or a chosen option. The message with it is not changed.

@@ -28,11 +28,9 @@ pub(crate) struct BotSettings {
     pub(crate) user_install: bool,
     /// `true` if the bot shows what it does.
     pub(crate) presence: bool,
-    /// The reactions of the bot.
     pub(crate) reactions: ReactionEmojis,
     /// The roles of servers that give access.
     pub(crate) roles: BTreeSet<RoleId>,
-    /// The threads that the bot makes.
     pub(crate) threads: Threads,
     /// `true` if threads in which the bot has written need mentions like other channels.
     pub(crate) thread_mention: bool,

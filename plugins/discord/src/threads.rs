@@ -55,7 +55,6 @@ pub(crate) struct TaskThreads {
 enum TaskThread {
     /// The thread has still to be created, with this name.
     Wanted(String),
-    /// The thread exists.
     Exists,
     /// The platform refused the thread.
     Refused,

@@ -7,7 +7,6 @@ use avocet_protocol::BotForm;
 /// The characters after the colon of a token.
 const SECRET: usize = 35;
 
-/// The form of the bots.
 pub(crate) const BOT: BotForm = BotForm {
     label: "Telegram",
     token_source: "from @BotFather on Telegram",

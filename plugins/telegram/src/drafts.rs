@@ -24,7 +24,6 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Lifetime of a draft (Bot API, sendMessageDraft).
 const DRAFT_KEPT: Duration = Duration::from_secs(30);
 
-/// The drafts of a bot.
 #[derive(Debug)]
 pub(crate) struct BotDrafts {
     /// `false` by configuration, or once the server has refused the method: it is an older server,

@@ -161,7 +161,6 @@ fn sender(message: &Fields, chat: ChatId, kind: ChatKind) -> Result<Option<Sende
     }
 }
 
-/// The id of a person.
 fn person_id(from: &Value) -> Option<u64> {
     read_integer(&from["id"])?.try_into().ok()
 }

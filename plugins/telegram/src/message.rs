@@ -89,7 +89,6 @@ impl BotIdentity<'_> {
 
 /// A pressed button, which counts as a message with the button's text.
 pub(crate) struct ButtonPress<'a> {
-    /// The id of the press.
     pub(crate) id: &'a str,
     pub(crate) text: &'a str,
     pub(crate) address: ChatAddress,

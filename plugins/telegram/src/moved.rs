@@ -81,7 +81,6 @@ impl ChatPlace {
     }
 }
 
-/// The number of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MessageNumber {
     pub(crate) id: MessageId,

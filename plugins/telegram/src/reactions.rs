@@ -59,7 +59,6 @@ fn plain(emoji: &str) -> String {
     emoji.replace('\u{fe0f}', "")
 }
 
-/// The reactions of a bot.
 #[derive(Debug)]
 pub(crate) struct BotReactions {
     received: String,

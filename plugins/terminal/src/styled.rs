@@ -88,7 +88,6 @@ impl Span {
     }
 }
 
-/// A row of the screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ScreenRow(Vec<Span>);
 

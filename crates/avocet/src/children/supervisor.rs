@@ -48,7 +48,6 @@ pub(super) trait StartProgram: fmt::Debug + Send + Sync {
     ) -> Result<ProgramResult, SandboxError>;
 }
 
-/// A program in its sandbox.
 #[derive(Debug)]
 pub(super) struct SandboxedProgram {
     pub(super) sandbox: ProgramSandbox,
@@ -248,7 +247,6 @@ impl ChildSupervisor {
     }
 }
 
-/// Describes the end of a program.
 fn describe(ended: Result<ProgramResult, SandboxError>, last_line: Option<&str>) -> String {
     let last = last_line.map(|line| format!("; its last line was: {line}")).unwrap_or_default();
     match ended {

@@ -80,7 +80,6 @@ pub(crate) struct SkillsOptions {
     json: bool,
 }
 
-/// The skills of an agent.
 struct AgentSkills {
     /// The workspace's path.
     path: PathBuf,

@@ -36,7 +36,6 @@ const PLAIN_HEADERS: [&str; 4] = ["accept", "content-type", "origin", "user-agen
 pub(crate) struct EditorServers {
     pub(crate) configuration: Configuration,
     pub(crate) shells: Arc<Shells>,
-    /// The servers of the configuration.
     pub(crate) configured: Arc<McpClient>,
     pub(crate) workspaces: Arc<AgentWorkspaces>,
     pub(crate) sources: Arc<SessionSources>,
@@ -129,7 +128,6 @@ impl EditorServers {
 struct ServerPlanner {
     configuration: Configuration,
     shells: Arc<Shells>,
-    /// The servers of the configuration.
     tables: Vec<(String, McpServerConfig)>,
     workspace: PathBuf,
 }

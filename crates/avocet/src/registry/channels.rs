@@ -88,7 +88,6 @@ pub(crate) struct ConfiguredTable {
 }
 
 impl ConfiguredChannel {
-    /// Returns the account.
     pub(crate) fn id(&self) -> AccountId {
         (self.channel.name(), self.channel.account())
     }
@@ -146,7 +145,6 @@ pub(crate) fn webhooks(channels: &[ConfiguredChannel]) -> Vec<ChannelWebhook> {
     channels.iter().filter_map(webhook).collect()
 }
 
-/// Returns the names of all channels.
 fn channel_names() -> Vec<&'static str> {
     CHANNELS.iter().map(|kind| kind.name).chain([WEB_CHANNEL]).collect()
 }

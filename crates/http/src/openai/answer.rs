@@ -19,7 +19,6 @@ pub(crate) enum AnswerEnd {
     Calls,
 }
 
-/// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TurnAnswer {
     pub(crate) message: MessageId,

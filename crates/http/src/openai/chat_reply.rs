@@ -41,7 +41,6 @@ impl ChatReply {
         })
     }
 
-    /// Returns the whole answer.
     pub(crate) fn whole_answer(&self, answer: &TurnAnswer) -> Value {
         let mut message = json!({ "role": "assistant", "content": answer.text, "refusal": null });
         if !answer.calls.is_empty() {

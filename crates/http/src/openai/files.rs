@@ -122,7 +122,6 @@ impl From<ProgramFile> for FileObject {
     }
 }
 
-/// The texts of a form.
 #[derive(Debug)]
 struct FormTexts {
     purpose: String,

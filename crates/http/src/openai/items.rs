@@ -44,7 +44,6 @@ struct ApiFunction {
     arguments: String,
 }
 
-/// An item that was read.
 #[derive(Debug)]
 enum ReadItem {
     Instructions(String),

@@ -44,7 +44,6 @@ impl ReadRequest {
     }
 }
 
-/// The handling of a parameter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ParameterHandling {
     /// It has its effect.
@@ -105,7 +104,6 @@ pub(crate) const CHAT: &Parameters = &[
     ("web_search_options", only(&[])),
 ];
 
-/// The parameters of Responses.
 pub(crate) const RESPONSES: &Parameters = &[
     ("background", only(&["false"])),
     ("conversation", READ),

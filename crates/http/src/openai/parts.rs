@@ -56,7 +56,6 @@ struct ApiAudio {
     format: String,
 }
 
-/// A content that was read.
 #[derive(Debug, Default)]
 pub(crate) struct ReadContent {
     pub(crate) text: String,

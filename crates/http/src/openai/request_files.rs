@@ -18,7 +18,6 @@ const MAX_FILES_BYTES: u64 = 64 * 1024 * 1024;
 /// The most files of a request that are fetched from addresses.
 const MAX_ADDRESSES: usize = 10;
 
-/// A file of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestFile {
     pub(crate) source: FileSource,

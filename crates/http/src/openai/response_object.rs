@@ -107,7 +107,6 @@ impl ResponseObject {
         Event::default().event(kind).data(fields.to_string())
     }
 
-    /// Makes an event about the text.
     fn about_text(&mut self, kind: &str, mut fields: Value) -> Event {
         fields["item_id"] = self.item_id().into();
         fields["output_index"] = 0.into();

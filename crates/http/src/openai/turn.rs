@@ -234,7 +234,6 @@ fn check_length(program: &ProgramRequest) -> Result<(), Problem> {
     Err(Problem::too_large(detail))
 }
 
-/// Returns the answer of a message.
 fn answer_of(status: MessageStatus) -> Result<TurnAnswer, OpenAiError> {
     let Some(outcome) = status.outcome else {
         let detail = format!(

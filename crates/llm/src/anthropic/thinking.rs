@@ -22,7 +22,6 @@ pub(super) enum ThinkingForm {
     Unknown,
 }
 
-/// The thinking of one request.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct RequestThinking {
     pub(super) thinking: Option<ThinkingField>,

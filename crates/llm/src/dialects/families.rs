@@ -44,7 +44,6 @@ enum ArgumentStyle {
 #[derive(Debug)]
 enum OpeningClaim {
     Any,
-    /// A name.
     Name,
     /// A name with a bracket: a call in Python syntax.
     Python,

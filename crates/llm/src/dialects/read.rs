@@ -8,7 +8,6 @@ use crate::ending;
 use crate::visible::code::{self, CodeFence, CodeTracker};
 use crate::visible::tokens::TokenStart;
 
-/// A parsed reply.
 #[derive(Debug, Default)]
 pub(crate) struct ParsedReply {
     /// The text outside of calls.

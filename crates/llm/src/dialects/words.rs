@@ -107,7 +107,6 @@ fn example_call(tool: &ToolSpec, path: &str) -> SentCall {
     SentCall { id: String::new(), name: tool.name.clone(), arguments: arguments.collect() }
 }
 
-/// Writes the results of calls.
 pub(super) fn write_results(results: &[AnsweredCall<'_>]) -> String {
     let several = results.len() > 1;
     let mut text = String::new();

@@ -101,7 +101,6 @@ pub(crate) enum AnswerPiece {
     /// A hidden part of the answer.
     Unseen,
     Text(String),
-    /// The end of the answer.
     End,
 }
 

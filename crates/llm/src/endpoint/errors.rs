@@ -15,7 +15,6 @@ use crate::openai::codes;
 /// Bytes of an error response that are read. A few hundred of them are shown.
 const MAX_REFUSAL: usize = 64 * 1024;
 
-/// A refusal of a request.
 #[derive(Debug, Clone, Copy)]
 struct RequestRefusal<'r> {
     status: u16,

@@ -96,7 +96,6 @@ fn push_text(shown: &mut String, taken: TakenEvents) {
     }
 }
 
-/// The events of a body.
 pub(crate) fn split_pieces(pieces: &[&[u8]]) -> Result<Vec<BodyEvent>, String> {
     let pieces = stream::iter(pieces.iter().map(|piece| Ok::<_, NetError>(*piece)));
     let events = body::split_body(pieces).collect::<Vec<_>>().now_or_never();

@@ -13,7 +13,6 @@ pub(crate) const NOBODYS: &str = "skip_thought_signature_validator";
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct AnswerSignatures {
-    /// The signature of the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) text: Option<String>,
     /// The signatures of the calls, in order; most are `None`.

@@ -25,7 +25,6 @@ const LONGEST_SCOPE: usize = 200;
 /// Errors that end a login (RFC 6749, section 5.2).
 const ENDING: [&str; 3] = ["invalid_client", "invalid_grant", "unauthorized_client"];
 
-/// The parts of the access to a server.
 #[derive(Debug)]
 pub(crate) struct ServerAccessParts {
     /// The name of its table.

@@ -41,7 +41,6 @@ struct ServerDocument {
 pub(crate) struct AuthorizationServer {
     /// The resource that tokens are for (RFC 8707).
     pub(crate) resource: String,
-    /// The scopes of the resource.
     pub(crate) resource_scopes: Option<Vec<String>>,
     pub(crate) issuer: String,
     /// `None` if people cannot log in.
@@ -49,7 +48,6 @@ pub(crate) struct AuthorizationServer {
     pub(crate) token: Url,
     pub(crate) registration: Option<Url>,
     pub(crate) revocation: Option<Url>,
-    /// The scopes of the authorization server.
     pub(crate) scopes: Vec<String>,
     pub(crate) has_s256: bool,
     pub(crate) proofs: Option<Vec<String>>,

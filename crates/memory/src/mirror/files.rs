@@ -17,7 +17,6 @@ use super::place::{
     read,
 };
 
-/// The file of a scope.
 #[derive(Debug)]
 pub(super) struct ScopeFile<'s> {
     log: Arc<dyn MemoryFiles>,

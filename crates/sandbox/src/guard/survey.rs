@@ -28,7 +28,6 @@ pub(crate) struct ProtectedSurvey {
     looked_at: usize,
 }
 
-/// A protected file.
 #[derive(Debug)]
 pub(crate) struct ProtectedFile {
     pub(crate) kind: ProtectedKind,

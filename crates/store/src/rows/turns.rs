@@ -83,7 +83,6 @@ pub(crate) fn must_be_open(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     open.ok_or_else(|| StoreError::Stale(turn.to_string()))
 }
 
-/// A turn that is running.
 pub(crate) struct RunningTurn {
     pub(crate) session: SessionId,
     /// `true` for a task in the background.

@@ -87,7 +87,6 @@ const SETTLED: [(&str, &str); 3] = [
     ),
 ];
 
-/// A foreign key.
 #[derive(Debug, Default)]
 struct ForeignKey {
     parent: String,

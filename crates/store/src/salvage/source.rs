@@ -74,7 +74,6 @@ impl<'w> DamagedLog<'w> {
         Ok(Self { pages, wal_used, meta, version, tables, owned })
     }
 
-    /// Takes a table out of the log.
     pub(super) fn take_table(&mut self, name: &str) -> Option<DamagedTable> {
         self.tables.remove(name)
     }

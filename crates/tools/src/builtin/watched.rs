@@ -27,7 +27,6 @@ pub(super) struct ProgramNotes {
 }
 
 impl ProgramNotes {
-    /// Adds the notes to the result of a program.
     pub(super) fn add_to(self, result: &mut Map<String, Value>) {
         let Self { reached, mut aside, read_only } = self;
         if !reached.is_empty() {

@@ -111,7 +111,6 @@ struct SearchProvider {
     parse: fn(&str) -> Result<Vec<SearchResult>, String>,
 }
 
-/// The parameters of a search.
 struct SearchParameters<'a> {
     /// Without a slash at its end.
     base: &'a str,

@@ -29,7 +29,6 @@ pub(super) enum CatchUpStep {
 pub(super) struct Gap {
     /// Everything up to this message is committed or ignored.
     pub(super) after: MessageId,
-    /// The next step.
     pub(super) next: CatchUpStep,
     held: Vec<LiveEvent>,
     dropped: Option<Dropped>,

@@ -16,7 +16,6 @@ const DIRECT_PREFIX: &str = "direct ";
 /// Time to look back in a channel that was never read.
 const LOOK_BACK: Duration = Duration::from_hours(24);
 
-/// The read positions.
 #[derive(Debug, Default)]
 pub(super) struct ReadPositions {
     /// The last committed message of each channel.
@@ -28,7 +27,6 @@ pub(super) struct ReadPositions {
 }
 
 impl ReadPositions {
-    /// Reads the positions from the cursors.
     pub(super) fn read(cursors: &[Cursor]) -> Self {
         let mut positions = Self::default();
         for Cursor { scope, position } in cursors {
@@ -49,7 +47,6 @@ impl ReadPositions {
         self.last.clone()
     }
 
-    /// Returns the last read message of a channel.
     pub(super) fn last(&self, channel: ChannelId) -> Option<MessageId> {
         self.last.get(&channel).copied()
     }

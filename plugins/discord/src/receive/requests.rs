@@ -12,7 +12,6 @@ use crate::routes::Route;
 
 use super::schedule::Subject;
 
-/// A request to the platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PlatformRequest {
     /// Open the direct message channel of a user.
@@ -21,7 +20,6 @@ pub(super) enum PlatformRequest {
     Channel(ChannelId),
     /// Fetch messages of a channel.
     Page(ChannelId, HistoryPage),
-    /// Register the commands.
     RegisterCommands(ApplicationId),
 }
 

@@ -10,7 +10,6 @@ const INDENT: &str = "  ";
 /// Number of spaces that a tab becomes.
 const TAB: &str = "    ";
 
-/// A block of code.
 #[derive(Debug, Clone)]
 pub(super) struct CodeBlock {
     highlighter: Highlighter,

@@ -14,7 +14,6 @@ const CODE: Style = Style::of(Colour::Cyan);
 /// Columns of a rule.
 const RULE: usize = 40;
 
-/// Renders a text as rows.
 pub(super) fn render(text: &str, page: Page, before: Before) -> Vec<ScreenRow> {
     let mut renderer = Renderer {
         text,

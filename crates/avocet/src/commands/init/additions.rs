@@ -13,7 +13,6 @@ const HEAD: &str = "\
 # All keys with their defaults are in config.example.toml.
 ";
 
-/// A provider to add.
 #[derive(Debug, Clone)]
 pub(super) struct AddedProvider {
     pub(super) name: String,
@@ -24,7 +23,6 @@ pub(super) struct AddedProvider {
     pub(super) api_key: Option<Secret>,
 }
 
-/// A bot to add.
 #[derive(Debug, Clone)]
 pub(super) struct AddedBot {
     /// The channel, and the form of its bots.

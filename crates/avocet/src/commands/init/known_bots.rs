@@ -22,7 +22,6 @@ pub(super) struct KnownBots(Vec<KnownBot>);
 /// The options about bots.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BotOptions {
-    /// A file with a token.
     pub(super) token_file: Option<(KnownBot, PathBuf)>,
     /// The addresses of the platforms' servers, by channel.
     urls: BTreeMap<&'static str, String>,
@@ -44,7 +43,6 @@ impl KnownBots {
         self.0.iter().any(|bot| (bot.form.is_like_token)(text))
     }
 
-    /// Returns the question for a token.
     pub(super) fn token_question(&self) -> String {
         let sources = self.join(" or ", |form| form.token_source.to_owned());
         format!("Token of your bot, {sources} (it stays invisible; Enter for none):")
@@ -85,7 +83,6 @@ impl KnownBots {
         })
     }
 
-    /// Reads the options of each bot.
     pub(super) fn read_options(&self, matches: &ArgMatches) -> BotOptions {
         let mut options = BotOptions::default();
         for bot in &self.0 {

@@ -31,7 +31,6 @@ pub(crate) struct ResponsesAnswer {
     new_thought: String,
     usage: Usage,
     cost: Option<Money>,
-    /// The finish reason.
     end: Option<(FinishReason, String)>,
     /// `true` once the server has said that nothing follows, with or without a finish reason.
     is_over: bool,
@@ -40,7 +39,6 @@ pub(crate) struct ResponsesAnswer {
     bytes: usize,
 }
 
-/// An item of the output.
 #[derive(Debug)]
 enum OutputItem {
     Message {

@@ -28,7 +28,6 @@ pub(super) struct ProgramDetails {
     pub(super) cancel: CancellationToken,
 }
 
-/// A program in the background.
 #[derive(Debug)]
 pub(super) struct BackgroundProgram {
     pub(super) details: ProgramDetails,

@@ -6,7 +6,6 @@ use super::report::{TestFailure, TestReport, find_location};
 /// The YAML between `---` and `...`.
 #[derive(Default)]
 struct TapDetails {
-    /// Its indentation.
     indent: usize,
     /// The indentation of its keys.
     keys: Option<usize>,
