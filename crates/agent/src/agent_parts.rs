@@ -13,7 +13,7 @@ use crate::{AgentRecall, Budgets, CoreTools, Marks, ModelsByTask, RenderedTurns,
 /// Runs turns. All I/O (SQL, HTTP, channels) goes through ports.
 #[derive(Debug, Clone)]
 pub struct AgentLoop {
-    /// The models of the agent.
+    /// The model that answers, the cheap one, and those of tasks.
     pub models: AgentModels,
     /// The thinking effort of the model that answers; `None` for the setting of the model.
     pub effort: Option<Effort>,
@@ -43,7 +43,7 @@ pub struct AgentLoop {
     pub clock: Arc<dyn Clock>,
 }
 
-/// The models of an agent.
+/// The models between which the kind of work decides.
 #[derive(Debug, Clone)]
 pub struct AgentModels {
     /// The model that answers.
@@ -63,7 +63,7 @@ pub struct AgentLogs {
     pub ledger: Arc<dyn Ledger>,
 }
 
-/// The limits of an agent.
+/// The limits of a turn, of costs, and of a tree of turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AgentLimits {
     /// The caps on a turn.

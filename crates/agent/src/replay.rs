@@ -24,7 +24,7 @@ pub enum ReplayAnswers {
     Asked,
 }
 
-/// A turn that was replayed.
+/// The result of a replay, for the comparison with its record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplayedTurn {
     /// The texts and calls, and the end.
@@ -51,7 +51,7 @@ pub struct TurnOutline {
 pub struct OutlineStep {
     /// The text of the model before the calls.
     pub text: String,
-    /// The calls.
+    /// In the order of the model.
     pub calls: Vec<ToolCall>,
 }
 

@@ -31,10 +31,10 @@ impl FailedTurn {
     }
 }
 
-/// A call that waits.
+/// A call that makes its turn wait.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallWait {
-    /// The call.
+    /// Gets the result of the wait.
     pub call: CallId,
     /// The event that it waits for.
     pub request: WaitRequest,

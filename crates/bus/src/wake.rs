@@ -12,7 +12,7 @@ const QUEUE: usize = 1024;
 /// The part that has work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WakeUp {
-    /// The lane of this session.
+    /// This session has a new message, answer or result in the log.
     Lane(SessionId),
     /// The command worker.
     Commands,

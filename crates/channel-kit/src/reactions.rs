@@ -33,7 +33,7 @@ struct OwnMessage<C, M> {
 /// A reaction of a person to a message of the bot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserReaction<M> {
-    /// The message.
+    /// The id of the bot's message.
     pub message: M,
     /// The platform's id of the person.
     pub user: u64,
@@ -111,7 +111,7 @@ impl<C: Ord + Clone, M: PartialEq> ReactionNotes<C, M> {
         }
     }
 
-    /// Forgets the reactions in a chat.
+    /// Call it once the conversation has the reactions of a chat.
     pub fn forget(&mut self, chat: &C) {
         self.chats.remove(chat);
     }

@@ -79,7 +79,7 @@ impl Document {
         is_for_secrets(&path) || self.secret.iter().any(|other| is_of_key(other, &path))
     }
 
-    /// Returns the value of a key.
+    /// `None` if the key is not set.
     #[must_use]
     pub fn value(&self, key: &KeyPath) -> Option<&Value> {
         at(&self.root, &key.0)

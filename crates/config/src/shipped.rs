@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 /// A profile that exists without configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Shipped {
-    /// Its name.
+    /// As in `[agents.NAME]`.
     pub name: &'static str,
     /// Its key `prompt`.
     pub prompt: &'static str,

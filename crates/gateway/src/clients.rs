@@ -30,7 +30,7 @@ pub struct NamedClient {
 pub struct ClientIdentity {
     /// The users; `None` for every user, who then needs the token.
     pub users: Option<SystemUsers>,
-    /// The token.
+    /// `None` if the user is proof enough.
     pub token: Option<Secret>,
 }
 

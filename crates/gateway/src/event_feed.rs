@@ -83,7 +83,7 @@ impl EventFeed {
         self.at = position;
     }
 
-    /// Returns the position.
+    /// The client has every event up to this one.
     #[must_use]
     pub fn position(&self) -> EventSeq {
         self.at

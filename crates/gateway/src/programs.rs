@@ -30,7 +30,7 @@ pub struct ChildConnection<R, W> {
     pub stdout: R,
     /// The input of the program. It is closed after the end of the connection.
     pub stdin: W,
-    /// The running program.
+    /// Has the rights of the connection.
     pub program: Arc<RunningProgram>,
 }
 
@@ -118,7 +118,7 @@ impl Programs {
         Self { parts: Arc::new(parts), places, subscriptions: Arc::default() }
     }
 
-    /// Returns the parts of the gateway.
+    /// Shared by the connections of all programs.
     #[must_use]
     pub fn parts(&self) -> &Arc<GatewayParts> {
         &self.parts

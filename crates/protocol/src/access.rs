@@ -75,7 +75,7 @@ pub struct StoredAccess {
 /// A code that an owner has decided about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettledPairing {
-    /// The code.
+    /// Used up by the decision.
     pub code: PairingCode,
     /// The owner's decision.
     pub decision: Decision,
@@ -149,7 +149,7 @@ pub enum AccessError {
     /// The code was decided before.
     #[error("the code {0} was {1} before; a code can be used once")]
     UsedCode(PairingCode, &'static str),
-    /// The code has expired.
+    /// The stranger gets a new code by writing again.
     #[error("the code {0} has expired; the stranger gets a new one by writing again")]
     ExpiredCode(PairingCode),
     /// The person was not admitted through pairing.
@@ -172,7 +172,7 @@ pub enum AccessError {
     Linked {
         /// The chat.
         chat: ChatAddress,
-        /// The session.
+        /// The session in which it speaks now.
         session: SessionId,
     },
     /// Other chats are linked to the session of this chat.
@@ -183,7 +183,7 @@ pub enum AccessError {
         /// A chat that is linked to its session.
         by: Box<ChatAddress>,
     },
-    /// The chat is not linked.
+    /// The chat speaks in its own session, so there is nothing to undo.
     #[error("{0} speaks in its own session; there is nothing to unlink")]
     NotLinked(ChatAddress),
     /// The channel is no longer configured.

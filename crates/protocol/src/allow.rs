@@ -29,7 +29,7 @@ pub struct AllowLists {
     pub pairing: bool,
 }
 
-/// Rules for a group.
+/// Exceptions from the account's rules in one group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GroupRules {
     /// Replaces the account's list in this group. An empty list admits no one.

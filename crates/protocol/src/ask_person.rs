@@ -33,7 +33,7 @@ pub struct PersonQuestion {
     pub text: String,
     /// Answers for which there are buttons.
     pub options: Vec<AnswerOption>,
-    /// The check of an answer.
+    /// An answer that fails it is not taken.
     pub check: AnswerCheck,
     /// The time for an answer that passes the check.
     pub time_limit: Duration,
@@ -49,7 +49,7 @@ pub struct AnswerOption {
 }
 
 impl AnswerOption {
-    /// Makes an option.
+    /// Takes both texts as they are.
     #[must_use]
     pub fn new(label: impl Into<String>, answer: impl Into<String>) -> Self {
         Self { label: label.into(), answer: answer.into() }

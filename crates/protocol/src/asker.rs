@@ -8,7 +8,7 @@ use crate::{ChatAddress, ChatKind, PersonId, SessionId};
 pub struct Asker {
     /// The chat of the request.
     pub address: ChatAddress,
-    /// The kind of that chat.
+    /// Private or group.
     pub chat: ChatKind,
     /// The author of the request.
     pub person: PersonId,

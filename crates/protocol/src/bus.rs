@@ -103,9 +103,9 @@ pub enum PublishError {
     /// The sender is not in the allow-list of the channel. The operator can change that list.
     #[error("{sender} may not speak on {channel}; add it to [channels.{channel}] allow")]
     NotAllowed {
-        /// The channel.
+        /// The name, as in `[channels.NAME]`.
         channel: String,
-        /// The sender.
+        /// The platform's id of the person, as `allow` takes it.
         sender: String,
     },
     /// The message is empty.
@@ -116,7 +116,7 @@ pub enum PublishError {
     TooLong {
         /// Its length.
         bytes: usize,
-        /// The limit.
+        /// The most bytes that are accepted.
         limit: usize,
     },
     /// A program exceeded its rate limit, which stops endless exchanges between programs.
@@ -132,7 +132,7 @@ pub enum PublishError {
         "the key {key:?} was used in this chat for another message ({used_for}); send this one with a new key"
     )]
     KeyTaken {
-        /// The key.
+        /// The idempotency key of the refused message.
         key: String,
         /// The message that used it first.
         used_for: String,

@@ -100,7 +100,7 @@ pub struct ProgramConfig {
     pub hosts: Vec<String>,
 }
 
-/// The accounts of a channel.
+/// Decides which tables of the configuration make accounts of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChannelAccounts {
     /// One for the channel's table, or one for each table in it.

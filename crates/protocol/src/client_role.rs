@@ -30,7 +30,7 @@ pub enum ClientRole {
 }
 
 impl ClientRole {
-    /// All roles.
+    /// In the order of declaration.
     pub const ALL: [Self; 4] = [Self::Observer, Self::Sender, Self::Channel, Self::Operator];
 
     /// The word in the configuration.

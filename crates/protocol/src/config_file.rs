@@ -12,7 +12,7 @@ pub const MAX_CONFIG_BYTES: usize = 512 * 1024;
 /// Reads, checks and writes the configuration file.
 #[async_trait]
 pub trait ConfigFile: fmt::Debug + Send + Sync {
-    /// Returns the file as it is now.
+    /// Reads the file, which may differ from the configuration in use.
     async fn show(&self) -> Result<ShownConfig, ConfigFileError>;
 
     /// Checks a text as `avocet config check` checks the file, with the environment of the daemon.

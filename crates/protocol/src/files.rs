@@ -59,7 +59,7 @@ pub struct FileStart {
     pub trust: Trust,
 }
 
-/// The names of the directories in a directory.
+/// The subdirectories of a directory, as far as they were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DirectoryNames {
     /// The names, sorted.

@@ -19,7 +19,7 @@ pub struct IdError {
     pub kind: &'static str,
     /// The text, cut to 64 characters.
     pub value: String,
-    /// Its fault.
+    /// The first rule that the text breaks.
     pub fault: IdFault,
 }
 

@@ -84,7 +84,7 @@ pub enum ChatKind {
 }
 
 impl ChatKind {
-    /// All kinds.
+    /// In the order of declaration.
     pub const ALL: [Self; 2] = [Self::Private, Self::Group];
 
     /// The word in the log.

@@ -52,7 +52,7 @@ pub struct JobCommits {
     pub uncommitted: u64,
 }
 
-/// A commit of a job.
+/// A commit that a job has added to its base.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobCommit {
     /// The whole id.

@@ -174,7 +174,7 @@ pub enum McpError {
     /// The server has no such tool.
     #[error("the MCP server {server} has no tool {tool}; `avocet mcp tools {server}` lists them")]
     UnknownTool {
-        /// The server.
+        /// The name in the configuration.
         server: String,
         /// The name in the request.
         tool: String,
@@ -185,7 +185,7 @@ pub enum McpError {
          with `avocet mcp tools {server}`"
     )]
     ChangedMeanwhile {
-        /// The server.
+        /// The name in the configuration.
         server: String,
         /// The tools, by their names in the registry.
         tools: String,
@@ -193,7 +193,7 @@ pub enum McpError {
     /// The server cannot be started or does not answer.
     #[error("the MCP server {server} failed: {why}")]
     Failed {
-        /// The server.
+        /// The name in the configuration.
         server: String,
         /// The reason.
         why: String,

@@ -58,13 +58,13 @@ impl Messages {
         self.0.get(place).map(message)
     }
 
-    /// Returns the first message.
+    /// `None` if there are no messages.
     #[must_use]
     pub fn first(&self) -> Option<&Message> {
         self.0.first().map(message)
     }
 
-    /// Returns the last message.
+    /// `None` if there are no messages.
     #[must_use]
     pub fn last(&self) -> Option<&Message> {
         self.0.last().map(message)
@@ -163,7 +163,7 @@ impl SharedMessage {
         Self { written: Some(OnceLock::new()), ..Self::from(message) }
     }
 
-    /// Returns the message.
+    /// Borrows the message without its cached JSON.
     #[must_use]
     pub fn message(&self) -> &Message {
         &self.message

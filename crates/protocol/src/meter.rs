@@ -36,7 +36,7 @@ const TOKENS: &[f64] = &[
     67_108_864.0,
 ];
 
-/// The form of a metric.
+/// The way in which values are added up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum MetricForm {
     /// A sum that only grows.
@@ -54,7 +54,7 @@ pub struct MetricFamily {
     pub unit: &'static str,
     /// A sentence for people.
     pub help: &'static str,
-    /// The form.
+    /// Decides which variant of [`MetricValue`] its series have.
     pub form: MetricForm,
 }
 
@@ -123,11 +123,11 @@ pub type MetricLabels = Vec<(&'static str, String)>;
 pub enum MetricValue {
     /// Of a counter.
     Sum(f64),
-    /// Of a histogram.
+    /// Of a histogram, whose counts are not cumulative.
     Histogram {
         /// Values up to each boundary and above the one before, then those above the last.
         counts: Vec<u64>,
-        /// The sum of all values.
+        /// In the unit of the family.
         sum: f64,
     },
 }

@@ -16,7 +16,7 @@ use crate::{
     ToolCall, ToolSpec,
 };
 
-/// One request to a model.
+/// Everything that a provider needs for one answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelRequest {
     /// A valid history, as the agent's validator defines it.
@@ -31,7 +31,7 @@ pub struct ModelRequest {
     /// The JSON Schema of the answer, if it has to be JSON. Providers with structured output get
     /// it; the caller validates the answer in any case.
     pub answer_schema: Option<Arc<serde_json::Value>>,
-    /// The options of the request.
+    /// Effort and retries.
     pub options: RequestOptions,
 }
 
@@ -93,7 +93,7 @@ impl fmt::Debug for Image {
 /// The whole answer of a model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelReply {
-    /// The text.
+    /// Empty if the model only calls tools.
     pub text: String,
     /// The tool calls, in the model's order.
     pub calls: Vec<ToolCall>,
@@ -276,7 +276,7 @@ pub enum ModelError {
     /// The key is missing or wrong. The operator can fix it.
     #[error("{model} refused the key ({detail}); check api_key in the configuration")]
     Unauthorized {
-        /// The model.
+        /// `provider/model`.
         model: String,
         /// The provider's message.
         detail: String,
@@ -285,7 +285,7 @@ pub enum ModelError {
     /// fix it.
     #[error("{model} refused the request: {detail}")]
     Refused {
-        /// The model.
+        /// `provider/model`.
         model: String,
         /// The provider's message.
         detail: String,
@@ -295,7 +295,7 @@ pub enum ModelError {
     /// The conversation is too long for the model. The user can begin a new one.
     #[error("the conversation is too long for {model} ({detail}); start a new one with /new")]
     TooLong {
-        /// The model.
+        /// `provider/model`.
         model: String,
         /// The provider's message.
         detail: String,
@@ -305,7 +305,7 @@ pub enum ModelError {
     /// Too many requests, or the provider is overloaded. A later retry can help.
     #[error("{model} {} ({detail}); try again {}", trouble(detail), when(*retry_after))]
     Busy {
-        /// The model.
+        /// `provider/model`.
         model: String,
         /// The provider's message.
         detail: String,
@@ -315,15 +315,15 @@ pub enum ModelError {
     /// The server cannot be reached. The operator can fix it.
     #[error("{model} cannot be reached ({detail})")]
     Unreachable {
-        /// The model.
+        /// `provider/model`.
         model: String,
-        /// The error.
+        /// The error of the connection.
         detail: String,
     },
     /// A timeout: connect, first token, gap between tokens, or total.
     #[error("{model} did not answer in time: {detail}")]
     TimedOut {
-        /// The model.
+        /// `provider/model`.
         model: String,
         /// The exceeded limit and its length.
         detail: String,
@@ -331,7 +331,7 @@ pub enum ModelError {
     /// The answer broke off or is malformed. The provider can fix it.
     #[error("{model} sent an answer that cannot be read: {detail}")]
     BadAnswer {
-        /// The model.
+        /// `provider/model`.
         model: String,
         /// The fault in the answer.
         detail: String,

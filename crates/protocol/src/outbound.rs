@@ -12,7 +12,7 @@ use crate::{ChatAddress, Content, DeliveryId, PlatformId, Timestamp, TurnId};
 pub struct Outbound {
     /// The destination.
     pub address: ChatAddress,
-    /// The content.
+    /// Of any length.
     pub content: Content,
 }
 
@@ -38,7 +38,7 @@ pub struct Delivery {
     pub turn: Option<TurnId>,
     /// The destination.
     pub address: ChatAddress,
-    /// The content.
+    /// Fits into one message of the platform.
     pub content: Content,
     /// `true` if it is sent again although it may have arrived before. The channel then marks it
     /// visibly.

@@ -36,7 +36,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// All roles.
+    /// In the order of declaration.
     pub const ALL: [Self; 2] = [Self::User, Self::Owner];
 
     /// The word in the log and in CLI output.

@@ -22,7 +22,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// All rules.
+    /// In the order of declaration.
     pub const ALL: [Self; 3] = [Self::Allow, Self::Ask, Self::Deny];
 
     /// The word in the configuration.

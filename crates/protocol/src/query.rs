@@ -202,7 +202,7 @@ pub enum SentState {
 }
 
 impl SentState {
-    /// All states.
+    /// In the order of declaration.
     pub const ALL: [Self; 6] =
         [Self::Dead, Self::Unconfirmed, Self::Unknown, Self::Pending, Self::Sending, Self::Sent];
 
@@ -256,11 +256,11 @@ pub struct SessionStatus {
 /// A turn that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenTurn {
-    /// The turn.
+    /// A session has at most one open turn.
     pub turn: TurnId,
-    /// Its state.
+    /// Running, queued or waiting.
     pub state: TurnState,
-    /// The start of the turn.
+    /// The time at which the turn began in the log; later claims keep it.
     pub started_at: Timestamp,
     /// Number of completed steps.
     pub steps: u32,
@@ -320,7 +320,7 @@ impl UsageBy {
     /// The row of all work without a schedule, in the grouping by schedule.
     pub const OTHER_WORK: &str = "all other work";
 
-    /// All groupings.
+    /// In the order of declaration.
     pub const ALL: [Self; 5] =
         [Self::Model, Self::Session, Self::Day, Self::Purpose, Self::Schedule];
 

@@ -20,7 +20,7 @@ pub enum QueueMode {
 }
 
 impl QueueMode {
-    /// All modes.
+    /// In the order of declaration.
     pub const ALL: [Self; 4] = [Self::Queue, Self::Collect, Self::Steer, Self::Interrupt];
 
     /// The word in the configuration, the log and the command.

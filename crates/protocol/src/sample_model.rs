@@ -36,7 +36,7 @@ pub struct SampleRequest {
 pub struct Sample {
     /// `provider/model`.
     pub model: String,
-    /// The text.
+    /// Perhaps cut off, see `truncated`.
     pub text: String,
     /// `true` if the answer was cut off at its output limit.
     pub truncated: bool,

@@ -68,7 +68,7 @@ pub enum CatchUp {
 }
 
 impl CatchUp {
-    /// All policies.
+    /// In the order of declaration.
     pub const ALL: [Self; 3] = [Self::Skip, Self::Once, Self::All];
 
     /// The word in the log and in the configuration.
@@ -130,7 +130,7 @@ pub enum ScheduleState {
 }
 
 impl ScheduleState {
-    /// All states.
+    /// In the order of declaration.
     pub const ALL: [Self; 3] = [Self::Active, Self::Paused, Self::Ended];
 
     /// The word in the log and in CLI output.
@@ -176,7 +176,7 @@ pub struct SchedulePlan {
     pub next_at: Timestamp,
 }
 
-/// A new schedule.
+/// A schedule that is not in the log yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSchedule {
     /// The name of its table in the configuration; `None` if a person has made it.
@@ -294,7 +294,7 @@ pub enum RunResult {
 }
 
 impl RunResult {
-    /// All results.
+    /// In the order of declaration.
     pub const ALL: [Self; 5] =
         [Self::Queued, Self::Sent, Self::Missed, Self::Empty, Self::Undeliverable];
 

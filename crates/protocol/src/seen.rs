@@ -16,7 +16,7 @@ pub struct Seen {
 /// A call that a model has made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeenCall {
-    /// Its id.
+    /// Its place in the log: turn, step and ordinal.
     pub id: CallId,
     /// The call as the model wrote it.
     pub call: ToolCall,

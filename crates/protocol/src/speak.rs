@@ -51,7 +51,7 @@ pub enum VoiceMode {
 }
 
 impl VoiceMode {
-    /// All modes.
+    /// In the order of declaration.
     pub const ALL: [Self; 3] = [Self::On, Self::Off, Self::Auto];
 
     /// The word in the configuration, the log and the command.

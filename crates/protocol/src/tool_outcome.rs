@@ -152,7 +152,7 @@ pub enum WaitKind {
 }
 
 impl WaitKind {
-    /// All kinds.
+    /// In the order of declaration.
     pub const ALL: [Self; 4] = [Self::Approval, Self::Answer, Self::Child, Self::Choice];
 
     /// The word in the log and in CLI output.

@@ -37,7 +37,7 @@ pub enum Trust {
 }
 
 impl Trust {
-    /// All levels.
+    /// In the order of declaration.
     pub const ALL: [Self; 3] = [Self::Low, Self::User, Self::Full];
 
     /// The word in the log and in CLI output.
@@ -86,7 +86,7 @@ impl LeastTrust {
         self.0.fetch_min(trust as u8, Ordering::AcqRel);
     }
 
-    /// The least trust so far.
+    /// Full trust if nothing was read.
     #[must_use]
     pub fn get(&self) -> Trust {
         let least = self.0.load(Ordering::Acquire);

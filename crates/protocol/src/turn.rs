@@ -188,7 +188,7 @@ pub enum TurnState {
 }
 
 impl TurnState {
-    /// All states.
+    /// In the order of declaration.
     pub const ALL: [Self; 6] =
         [Self::Queued, Self::Running, Self::Waiting, Self::Done, Self::Cancelled, Self::Failed];
 

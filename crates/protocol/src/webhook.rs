@@ -31,11 +31,11 @@ pub trait Webhook: fmt::Debug + Send + Sync {
 /// The endpoint of an account, at the path `/CHANNEL/ACCOUNT`.
 #[derive(Debug, Clone)]
 pub struct ChannelWebhook {
-    /// The channel.
+    /// The first part of the path.
     pub channel: ChannelName,
-    /// The account.
+    /// The second part of the path.
     pub account: AccountName,
-    /// The endpoint.
+    /// Takes the bodies of the requests.
     pub endpoint: Arc<dyn Webhook>,
 }
 

@@ -120,10 +120,10 @@ pub const DEFAULT_AGENT: &str = "default";
 /// Name of the default agent in the log of an older version.
 const OLD_DEFAULT_AGENT: &str = "defaults";
 
-/// The agent of a turn.
+/// An agent with the limits that the ancestors of a turn add.
 #[derive(Debug, Clone)]
 pub struct TurnAgent {
-    /// The loop that runs the turn.
+    /// With the model and the effort that the session has chosen.
     pub run: AgentLoop,
     /// The other profiles among the ancestors of the turn. Their lists of tools apply as well.
     pub within: Vec<String>,
@@ -236,7 +236,7 @@ impl Agents {
         }
     }
 
-    /// Returns the agent with this name.
+    /// `None` if no profile has this name.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&Agent> {
         let name = if name == OLD_DEFAULT_AGENT { DEFAULT_AGENT } else { name };

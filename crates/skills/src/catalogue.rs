@@ -55,7 +55,7 @@ impl SkillCatalogue {
         Self { files, fixed, logged: Mutex::default() }
     }
 
-    /// All skills.
+    /// Those of the workspace come first.
     pub async fn find_skills(&self) -> FoundSkills {
         let mut found = self.find_workspace_skills().await;
         let FoundSkills { skills, left_out } = self.fixed.found_skills();

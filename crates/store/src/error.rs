@@ -85,7 +85,7 @@ pub enum OpenError {
     Pragma {
         /// The database.
         path: PathBuf,
-        /// The pragma.
+        /// Its name, such as `journal_mode`.
         pragma: String,
         /// Its value as read back.
         found: String,

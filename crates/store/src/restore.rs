@@ -38,7 +38,7 @@ const REPLACED: &str = ".replaced-";
 pub struct LogReplacement<'a> {
     /// The data directory.
     pub directory: &'a Path,
-    /// Its lock.
+    /// Held, so that no daemon uses the log meanwhile.
     pub lock: &'a DirectoryLock,
     /// The number of the last audit row that was noted outside of the log.
     pub audit_head: Option<i64>,

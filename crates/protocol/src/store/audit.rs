@@ -70,7 +70,7 @@ pub enum AuditKind {
 }
 
 impl AuditKind {
-    /// All kinds.
+    /// In the order of declaration.
     pub const ALL: [Self; 17] = [
         Self::Started,
         Self::Finished,
@@ -149,7 +149,7 @@ pub struct AuditRow {
     pub kind: String,
     /// The conversation, if the event belongs to one.
     pub session: Option<String>,
-    /// The turn.
+    /// The number of the turn, if the event belongs to one.
     pub turn: Option<i64>,
     /// The call, as `t4s1c0`.
     pub call: Option<String>,
@@ -161,7 +161,7 @@ pub struct AuditRow {
     pub digest: Option<String>,
     /// A summary without secrets, 200 characters at most.
     pub summary: String,
-    /// The outcome.
+    /// One word; `None` for kinds without an outcome.
     pub outcome: Option<String>,
     /// The hash of the previous row; zeros in the first row.
     pub previous: String,
@@ -194,7 +194,7 @@ pub struct AuditFilter {
 pub struct AuditHead {
     /// Its number.
     pub sequence: i64,
-    /// Its hash.
+    /// The same as [`AuditRow::hash`].
     pub hash: String,
 }
 

@@ -66,9 +66,9 @@ pub struct Backlog {
 /// A memory with its last change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedMemory {
-    /// The memory.
+    /// As it is now, after the change.
     pub memory: Memory,
-    /// The change.
+    /// The newest change that no run has covered.
     pub change: MemoryChangeId,
 }
 
@@ -120,13 +120,13 @@ pub enum MemoryEdit {
     Date {
         /// The memory.
         memory: MemoryVersion,
-        /// Its new text.
+        /// Has a date like 2026-11-24 that the old text lacks.
         text: String,
     },
 }
 
 impl MemoryEdit {
-    /// The memories of the edit.
+    /// In the order in which [`Self::check`] takes them.
     #[must_use]
     pub fn memories(&self) -> Vec<MemoryVersion> {
         match self {
@@ -169,9 +169,9 @@ impl MemoryEdit {
 /// A memory as it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryVersion {
-    /// The memory.
+    /// The same in all revisions.
     pub id: MemoryId,
-    /// Its revision.
+    /// An edit is refused if the memory has another one by then.
     pub revision: u32,
 }
 
@@ -241,7 +241,7 @@ pub enum ConsolidationState {
 }
 
 impl ConsolidationState {
-    /// All states.
+    /// In the order of declaration.
     pub const ALL: [Self; 4] = [Self::Begun, Self::Done, Self::Shown, Self::Failed];
 
     /// The word in the log and in CLI output.

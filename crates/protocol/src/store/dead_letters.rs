@@ -96,7 +96,7 @@ pub enum DeadReason {
 }
 
 impl DeadReason {
-    /// All reasons.
+    /// In the order of declaration.
     pub const ALL: [Self; 3] = [Self::Refused, Self::Unconfirmed, Self::Dropped];
 
     /// The word in lists.

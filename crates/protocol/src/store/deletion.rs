@@ -20,7 +20,7 @@ pub trait SessionDeletion: fmt::Debug + Send + Sync {
 /// The result of a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeletedSession {
-    /// The session is deleted.
+    /// Only its memories, costs and audit rows are left.
     Deleted {
         /// Number of its turns, without those of sub-agents.
         turns: u64,

@@ -157,7 +157,7 @@ pub enum JobState {
 }
 
 impl JobState {
-    /// All states.
+    /// In the order of declaration.
     pub const ALL: [Self; 6] = [
         Self::Queued,
         Self::Running,

@@ -117,7 +117,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// All purposes.
+    /// In the order of declaration.
     pub const ALL: [Self; 5] =
         [Self::Answer, Self::Summary, Self::Consolidation, Self::Embedding, Self::Speech];
 

@@ -186,7 +186,7 @@ pub enum MemoryChangeKind {
 }
 
 impl MemoryChangeKind {
-    /// All kinds.
+    /// In the order of declaration.
     pub const ALL: [Self; 3] = [Self::Written, Self::Forgotten, Self::Undone];
 
     /// The word in the log and in CLI output.

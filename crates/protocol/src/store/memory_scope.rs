@@ -24,7 +24,7 @@ pub enum MemoryScope {
 }
 
 impl MemoryScope {
-    /// The kind of the scope.
+    /// Leaves out the person or the session.
     #[must_use]
     pub fn kind(&self) -> ScopeKind {
         match self {
@@ -127,7 +127,7 @@ impl From<MemoryScope> for String {
     }
 }
 
-/// The kind of a scope.
+/// A scope without its person or session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ScopeKind {
@@ -187,7 +187,7 @@ pub enum ScopeRefused {
 pub enum ScopeFilter {
     /// All scopes, for the operator.
     All,
-    /// These scopes only.
+    /// An empty list includes no scope.
     Only(Vec<MemoryScope>),
 }
 

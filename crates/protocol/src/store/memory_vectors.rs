@@ -27,7 +27,7 @@ pub trait MemoryVectors: fmt::Debug + Send + Sync {
     ) -> Result<Vec<FoundMemory>>;
 }
 
-/// The vector of a memory.
+/// The answer of an embedding model for the text of a memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryVector {
     /// The memory.

@@ -172,13 +172,13 @@ pub enum SendEnd {
     Anew,
     /// The platform may have the chunk.
     Unknown {
-        /// The error of the send.
+        /// The timeout, panic or error that left it open.
         error: String,
     },
     /// The platform may have the chunk, and it is not sent again. The chat and `status` report
     /// that.
     Unconfirmed {
-        /// The error of the send.
+        /// The error of the last send.
         error: String,
         /// The notice for the chat.
         notice: Option<Planned>,

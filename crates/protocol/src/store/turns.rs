@@ -99,7 +99,7 @@ pub trait Turns: fmt::Debug + Send + Sync {
 /// A message with its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedMessage {
-    /// The chat.
+    /// The chat with its topic.
     pub address: ChatAddress,
     /// The channel's name for the message.
     pub key: DedupeKey,
@@ -143,7 +143,7 @@ pub enum Claim {
 /// A turn that a lane has claimed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claimed {
-    /// The turn.
+    /// With the steps so far, from which a resumed turn goes on.
     pub turn: TurnRecord,
     /// Number of process deaths while it ran, since its last progress: a recorded step or a
     /// finished call.
@@ -247,7 +247,7 @@ pub struct SettledTurn {
 pub struct Answer {
     /// Its number.
     pub step: u32,
-    /// The text.
+    /// The final text of the turn.
     pub text: String,
     /// The tokens of the model call.
     pub usage: Usage,
@@ -260,7 +260,7 @@ pub struct Answer {
 pub struct NewWait {
     /// From [`Turns::reserve_wait`]; used once.
     pub id: WaitId,
-    /// The call that waits.
+    /// Gets the result of the wait.
     pub call: CallId,
     /// The kind of event that ends the wait.
     pub kind: WaitKind,
@@ -323,7 +323,7 @@ pub enum Resolution {
     RunAlways,
     /// The call has this text as its result: the answer to a question, or the result of a child.
     Answer {
-        /// The text.
+        /// Becomes the result of the call.
         text: String,
         /// The trust level of the text.
         trust: Trust,
