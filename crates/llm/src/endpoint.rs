@@ -1,6 +1,6 @@
 //! Sends requests to a model over HTTP, independent of the API: retries, enforces timeouts, and
 //! builds the reply. Calls that are written as text stay in the text:
-//! [`Dialected`](crate::Dialected) reads them.
+//! [`DialectModel`](crate::DialectModel) reads them.
 
 mod answer;
 mod errors;

@@ -2,10 +2,11 @@
 //! a setting that its server lacks.
 //!
 //! A refusal of the history would repeat with every later message: the history is in the log, and
-//! each request begins with it. So [`Endpoint::ask_model`](crate::endpoint::ModelEndpoint::ask)
+//! each request begins with it. So [`ModelEndpoint::ask_model`](crate::endpoint::ModelEndpoint)
 //! goes this way:
 //!
-//!     request -> sendable -> body -> refused -> Fault::named_by -> learn -> body, if it differs: once more
+//!     request -> sendable_request -> body -> refused -> RequestFault::from_error -> learn_fault
+//!             -> sendable_request -> body, if it differs: once more
 //!
 //! - **A fault of the history** is a thought that the provider does not accept, a thought that it
 //!   misses, or calls and results that it cannot match. One request repairs at most one of them.

@@ -2,10 +2,10 @@
 //!
 //! Skills are written by hand and for other programs, so this reader never refuses a file:
 //!
-//! 1. [`split`] finds the front matter after blank lines and HTML comments. Without it, the whole
-//!    file is the body.
-//! 2. [`parse`] reads the whole front matter as YAML. Nested values are skipped without recursion,
-//!    whatever their depth: no key of the format needs them.
+//! 1. [`split_front_matter`] finds the front matter after blank lines and HTML comments. Without it,
+//!    the whole file is the body.
+//! 2. [`parse_front_matter`] reads the whole front matter as YAML. Nested values are skipped without
+//!    recursion, whatever their depth: no key of the format needs them.
 //! 3. If that is no YAML, each `key:` line with the lines below it is read on its own. A value that
 //!    is no YAML even then, such as `description: use it: now`, is the text up to the next key.
 //!

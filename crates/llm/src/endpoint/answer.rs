@@ -45,8 +45,8 @@ pub(crate) trait StreamedAnswer: Default + Send {
     /// Returns `true` once the end of the answer has arrived.
     fn has_ended(&self) -> bool;
 
-    /// Bytes that are kept of the answer so far, plus [`ITEM`] for each call. Must be fast, because
-    /// it is called for every event.
+    /// Bytes that are kept of the answer so far, plus [`ITEM`](super::ITEM) for each call. Must be
+    /// fast, because it is called for every event.
     fn kept_bytes(&self) -> usize;
 
     /// Ends the answer here, as if the model had reached its output limit.
@@ -79,7 +79,7 @@ pub(crate) trait StreamedAnswer: Default + Send {
 pub(crate) struct CompleteAnswer {
     pub(crate) text: String,
     pub(crate) calls: Vec<ToolCall>,
-    /// The value of [`Reasoning::content`].
+    /// The value of [`Reasoning::content`](avocet_protocol::Reasoning::content).
     pub(crate) reasoning: Option<Value>,
     /// Bytes of reasoning, as far as the reasoning was readable.
     pub(crate) thought: u64,

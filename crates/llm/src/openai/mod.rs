@@ -40,7 +40,7 @@ pub use compatibility::{MaxTokensField, OpenAiApi, SystemRole};
 pub use config::OpenAiConfig;
 
 /// A model behind an endpoint with one of OpenAI's APIs. Calls that it writes as text stay in the
-/// text with their markup: [`Dialected`](crate::Dialected) reads them.
+/// text with their markup: [`DialectModel`](crate::DialectModel) reads them.
 #[derive(Debug)]
 pub struct OpenAi {
     endpoint: ModelEndpoint,
