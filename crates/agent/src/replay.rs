@@ -42,7 +42,7 @@ pub struct ReplayedTurn {
 pub struct TurnOutline {
     /// The steps with calls.
     pub steps: Vec<OutlineStep>,
-    /// The end of the turn.
+    /// Compared with the record, too.
     pub end: ReplayEnd,
 }
 

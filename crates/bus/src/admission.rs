@@ -24,7 +24,7 @@ pub struct AdmittedMessage<T> {
 }
 
 impl<T> AdmittedMessage<T> {
-    /// Returns the message.
+    /// Borrows the message, which stays admitted.
     #[must_use]
     pub fn get(&self) -> &T {
         &self.message

@@ -12,7 +12,7 @@ use crate::styled::Styled;
 pub enum TableSegment {
     /// Rendered text. Headings of the first three levels have [`avocet_protocol::Style::Heading`].
     Text(Styled),
-    /// A table.
+    /// Sent as a table of the platform.
     Table(NativeTable),
 }
 

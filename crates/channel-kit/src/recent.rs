@@ -91,7 +91,7 @@ impl<C: Ord + Clone, M: PartialEq> RecentMessages<C, M> {
         self.chats.get(chat).into_iter().flat_map(|chat| &chat.messages)
     }
 
-    /// Forgets the messages of a chat that are in the conversation now.
+    /// Call it after a commit: the conversation then has the messages itself.
     pub fn forget_messages(&mut self, chat: &C, is_in_conversation: impl Fn(&M) -> bool) {
         if let Some(kept) = self.chats.get_mut(chat) {
             kept.messages.retain(|(id, _)| !is_in_conversation(id));

@@ -62,7 +62,7 @@ pub enum Incoming {
     Output(OutputPiece),
     /// A part of the event log. Call `confirm` on `confirmation` once it is processed.
     Events {
-        /// The events.
+        /// Oldest first.
         batch: EventBatch,
         /// Confirms to the daemon.
         confirmation: ChunkConfirmation,

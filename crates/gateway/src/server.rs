@@ -30,7 +30,7 @@ pub enum GatewayError {
             Set a shorter one: [gateway] socket"
     )]
     TooLong {
-        /// The path.
+        /// The path in the configuration, or the default one.
         path: PathBuf,
         /// Its length in bytes.
         length: usize,

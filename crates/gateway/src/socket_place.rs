@@ -18,7 +18,7 @@ const OWN_DIRECTORY: u32 = 0o700;
 /// The mode of a directory whose group may open what it knows the name of.
 const GROUP_DIRECTORY: u32 = 0o710;
 
-/// The place of the socket.
+/// Decides who can reach the socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SocketPlace {
     /// The path.

@@ -17,7 +17,7 @@ use crate::{AFTER_ERROR, RESTART};
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// The times of consolidations.
+/// Decides when memories are consolidated.
 #[derive(Debug, Clone)]
 pub enum ConsolidationTimes {
     /// After this time without a message, for scopes with enough memories that are new.

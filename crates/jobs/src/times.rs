@@ -42,7 +42,7 @@ pub enum TimesError {
 /// The shortest interval of a schedule.
 pub(crate) const SHORTEST_SECONDS: u64 = 60;
 
-/// The times of a schedule.
+/// A rule that has been checked: once, at an interval, or by a cron expression.
 #[derive(Debug, Clone)]
 pub struct ScheduleTimes {
     zone: NamedZone,

@@ -49,7 +49,7 @@ pub trait ProviderConfig: DeserializeOwned + JsonSchema + fmt::Debug {
     }
 }
 
-/// A model of the configuration.
+/// A model as its provider has made it from the configuration.
 #[derive(Debug, Clone)]
 pub enum ConfiguredModel {
     /// A model in this program: there is no server to probe.

@@ -112,7 +112,7 @@ impl SpeechConfig {
     }
 }
 
-/// A speech endpoint.
+/// Speaks texts over an API like that of OpenAI.
 #[derive(Debug)]
 pub struct SpeechEndpoint {
     url: String,

@@ -73,7 +73,7 @@ impl TranscriptionConfig {
     }
 }
 
-/// A transcription endpoint.
+/// Transcribes recordings over an API like that of OpenAI.
 #[derive(Debug)]
 pub struct TranscriptionEndpoint {
     url: String,

@@ -164,7 +164,7 @@ impl Consolidate for MemoryConsolidator {
 }
 
 impl MemoryConsolidator {
-    /// Consolidates with these parts.
+    /// Reads and writes nothing yet.
     #[must_use]
     pub fn new(parts: ConsolidatorParts, limits: ConsolidatorLimits) -> Self {
         Self { parts, limits }

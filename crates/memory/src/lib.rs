@@ -46,7 +46,7 @@ pub struct WordRecall {
 }
 
 impl WordRecall {
-    /// Recalls from these memories.
+    /// Recalls by common words only, until [`Self::or_similar`] allows vectors.
     #[must_use]
     pub fn new(memories: Arc<dyn Memories>) -> Self {
         Self { memories, least_similarity: f64::INFINITY }

@@ -60,7 +60,7 @@ enum SyncCause {
 }
 
 impl FileMirror {
-    /// Mirrors a log in this directory.
+    /// Touches no file before [`Self::run`].
     #[must_use]
     pub fn new(log: Arc<dyn MemoryFiles>, directory: PathBuf) -> Self {
         Self { log, directory, state: Mutex::default() }

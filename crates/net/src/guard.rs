@@ -118,7 +118,7 @@ pub enum UrlHost {
 }
 
 impl UrlTarget {
-    /// The URL.
+    /// Only its form and its host are judged so far.
     #[must_use]
     pub fn url(&self) -> &Url {
         &self.url
@@ -136,7 +136,7 @@ impl UrlTarget {
         &self.host
     }
 
-    /// Returns a refusal of this URL.
+    /// Names the origin only: the rest of a URL may carry secrets.
     #[must_use]
     pub fn refuse_by(&self, rule: UrlRule) -> UrlRefusal {
         UrlRefusal { origin: Some(origin_of(&self.url)), address: None, rule }

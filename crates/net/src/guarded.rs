@@ -32,7 +32,7 @@ impl OwnAddresses for Vec<IpAddr> {
     }
 }
 
-/// Resolves names.
+/// Looks up the addresses of hosts before they are judged.
 #[async_trait]
 pub trait ResolveNames: std::fmt::Debug + Send + Sync {
     /// Returns all addresses of a name. Empty if the lookup fails.

@@ -170,7 +170,7 @@ pub enum AccessError {
     /// The chat is already linked to the session of another chat.
     #[error("{chat} speaks in the session {session} already; unlink it first")]
     Linked {
-        /// The chat.
+        /// The chat in the request.
         chat: ChatAddress,
         /// The session in which it speaks now.
         session: SessionId,
@@ -178,7 +178,7 @@ pub enum AccessError {
     /// Other chats are linked to the session of this chat.
     #[error("{by} is linked to {chat}; unlink it first")]
     LinkedTo {
-        /// The chat.
+        /// The chat in the request.
         chat: ChatAddress,
         /// A chat that is linked to its session.
         by: Box<ChatAddress>,

@@ -13,7 +13,7 @@ pub struct AddressFile {
     pub name: String,
     /// The media type that the server has named, without parameters.
     pub media_type: Option<String>,
-    /// All bytes.
+    /// The whole file, within the limit of the fetch.
     pub bytes: Vec<u8>,
 }
 

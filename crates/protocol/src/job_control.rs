@@ -42,6 +42,6 @@ pub struct JobRequest {
     pub key: DedupeKey,
     /// The task.
     pub task: String,
-    /// The rules of the job.
+    /// Stored with the job, so that they hold after a restart, too.
     pub rules: JobRules,
 }

@@ -46,7 +46,7 @@ impl ToolSpec {
 }
 
 impl ModelRequest {
-    /// Estimates the tokens of the request.
+    /// Counts messages, offered tools and pictures. Deferred tools are not sent.
     #[must_use]
     pub fn estimated_tokens(&self) -> u64 {
         let messages = self.messages.estimated_tokens();

@@ -9,12 +9,12 @@ use crate::error::wrong_kind;
 use crate::secrets::PathKind;
 use crate::{FileError, Workspace, WorkspacePath};
 
-/// An entry of a directory.
+/// One name in a listing, sorted by name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DirectoryEntry {
-    /// Its name.
+    /// The last part of the path.
     pub name: String,
-    /// Its kind.
+    /// That of a link itself, and not of its target.
     pub kind: EntryKind,
 }
 

@@ -41,7 +41,7 @@ pub struct Attachments {
 /// Fetches attachments for one agent.
 #[derive(Debug, Clone)]
 pub struct AttachmentFetcher {
-    /// The settings.
+    /// Converters and limits.
     pub settings: Attachments,
     /// Destination of the files: the workspace of the agent that reads them.
     pub files: Arc<dyn Files>,

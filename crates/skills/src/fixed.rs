@@ -15,7 +15,7 @@ use crate::{SKILL_FILES, SkillProblem, SkillState};
 /// A skill that is a part of the program.
 #[derive(Debug, Clone, Copy)]
 pub struct ShippedSkill {
-    /// Its name.
+    /// The same as in its text.
     pub name: &'static str,
     /// Its `SKILL.md`.
     pub text: &'static str,

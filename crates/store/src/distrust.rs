@@ -44,7 +44,7 @@ pub(crate) struct RolledBack {
 pub struct EndedWork {
     /// Messages from people.
     pub messages: usize,
-    /// Turns.
+    /// Turns that were open.
     pub turns: usize,
     /// Chunks that waited for delivery.
     pub deliveries: usize,

@@ -36,7 +36,7 @@ pub enum OldRows {
     Messages,
     /// Deliveries of no turn.
     Deliveries,
-    /// Events.
+    /// Rows of the event log, even those that a subscriber has not confirmed.
     Events,
 }
 

@@ -55,7 +55,7 @@ pub trait Consolidations: fmt::Debug + Send + Sync {
 /// The memories of a scope that no run has covered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backlog {
-    /// The scope.
+    /// A scope has at most one backlog.
     pub scope: MemoryScope,
     /// Number of memories.
     pub memories: u64,
@@ -75,7 +75,7 @@ pub struct ChangedMemory {
 /// A run that begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewConsolidation {
-    /// The scope.
+    /// A run covers one scope.
     pub scope: MemoryScope,
     /// The beginning of the day whose runs count.
     pub day_start: Timestamp,
@@ -118,7 +118,7 @@ pub enum MemoryEdit {
     },
     /// The memory gets a text with a date instead of words like "tomorrow".
     Date {
-        /// The memory.
+        /// The memory as it was read.
         memory: MemoryVersion,
         /// Has a date like 2026-11-24 that the old text lacks.
         text: String,

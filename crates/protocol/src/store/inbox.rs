@@ -187,7 +187,7 @@ pub enum CommandAction {
     Link(ChatLink),
     /// Gives a private chat its own session back.
     Unlink(ChatAddress),
-    /// Forgets a memory.
+    /// Does nothing if the memory is unknown or was forgotten before.
     ForgetMemory {
         /// The memory.
         id: MemoryId,
@@ -214,7 +214,7 @@ pub struct CommandReply {
     pub replaces: Option<PlatformId>,
 }
 
-/// The effect that a command had.
+/// Tells the caller which workers have to stop or to look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandEffect {
     /// The command acted, or needed no action.

@@ -38,7 +38,7 @@ pub struct NewJob {
     pub message: NewInbound,
     /// The destination of progress and result.
     pub chat: JobChat,
-    /// The rules of the job.
+    /// They hold for the whole job, after a restart, too.
     pub rules: JobRules,
 }
 
@@ -113,7 +113,7 @@ pub struct JobStatus {
     pub state: JobState,
     /// The task.
     pub task: String,
-    /// The rules of the job.
+    /// They hold for the whole job, after a restart, too.
     #[serde(flatten)]
     pub rules: JobRules,
     /// The destination of progress and result.

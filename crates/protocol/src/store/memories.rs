@@ -125,7 +125,7 @@ pub struct MemorySource {
 /// A memory that a search found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundMemory {
-    /// The memory.
+    /// Active when it was found.
     pub memory: Memory,
     /// The rank by bm25: higher is better. 0 without a query, and if no word matches.
     pub score: f64,

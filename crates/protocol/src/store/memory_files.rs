@@ -25,12 +25,12 @@ pub trait MemoryFiles: fmt::Debug + Send + Sync {
     async fn memories_changed(&self);
 }
 
-/// Scopes with changes.
+/// The scopes whose files are out of date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedScopes {
     /// The scopes, in order.
     pub scopes: Vec<MemoryScope>,
-    /// The last change of all scopes.
+    /// The newest change in the log, from which the next look continues.
     pub last: MemoryChangeId,
 }
 
@@ -61,7 +61,7 @@ impl ShownChange {
 /// A file that a person may have edited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditedFile {
-    /// The scope.
+    /// Each file shows one scope.
     pub scope: MemoryScope,
     /// The digest of the file's content, in hexadecimal.
     pub digest: String,
@@ -72,7 +72,7 @@ pub struct EditedFile {
     pub entries: Vec<FileEntry>,
 }
 
-/// An entry of a file.
+/// A memory as a person has left it in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileEntry {
     /// The memory that the entry shows; `None` for a new one.
@@ -101,7 +101,7 @@ pub struct TakenEdit {
     pub kind: TakenEditKind,
 }
 
-/// The kind of an edit.
+/// The result of comparing an entry with the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TakenEditKind {
     /// The memory is new.

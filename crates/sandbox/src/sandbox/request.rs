@@ -31,7 +31,7 @@ pub struct ProgramRequest {
 /// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramResult {
-    /// The end of the program.
+    /// A timeout or a cancellation counts before the report of the stages.
     pub ended: ProgramEnd,
     /// The printed output.
     pub output: SandboxOutput,
@@ -46,9 +46,9 @@ pub enum ProgramEnd {
     Code(i32),
     /// This signal killed the program.
     Signal(i32),
-    /// The program timed out.
+    /// It was killed at the `limit` of the request.
     TimedOut,
-    /// The program was cancelled.
+    /// It was killed because `cancel` of the request fired.
     Cancelled,
 }
 
