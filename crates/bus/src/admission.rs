@@ -1,5 +1,32 @@
 //! Checks access and the form of messages. Channels have to pass these checks, because a lane takes
 //! only [`AdmittedMessage`] messages, and only this file makes them.
+//!
+//!     the role of a sender, the highest of    applies
+//!     the lists of the account                everywhere
+//!     an admission by pairing                 everywhere; it is in the log
+//!     a role of the platform                  in groups; only if the platform itself reports it
+//!
+//!     in a group, then                        its own list replaces the account's, if it has one;
+//!                                             an owner is a user, unless `owner_tools` is set
+//!     local account (socket, terminal)        owner; a named client or a webhook is a user, unless
+//!                                             it is an operator
+//!
+//! **No role, no entry.** Everything that is not listed is refused. An account that is unknown has
+//! no roles.
+//!
+//! **Twice.** A message is admitted before its commit ([`Admission::admit_message`]), and again
+//! when its turn or its command begins ([`Admission::readmit_message`]), because people lose access
+//! in between. The second time only the access is checked: the text was cleaned before the log got
+//! it.
+//!
+//! **The form** is made once: the session, the limit of length, and every text without invisible
+//! and control characters. A forwarded text is never a command, because its author did not send it
+//! here.
+//!
+//! **Rules and people.** The lists come from the configuration and are replaced by a reload.
+//! Admitted people and links come from the log, and a cache of them is read here
+//! (`access_cache.rs`). The locks that keep both unchanged during a commit are in
+//! `access_state.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

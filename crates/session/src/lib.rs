@@ -1,5 +1,37 @@
 //! Sessions: a lane for each session with work, the commands that bypass the lanes, and waits. A
 //! turn ends here, with its last transaction and the wake-up of the outbox.
+//!
+//! [`Sessions`] (`sessions.rs`) gets the wake-ups of the bus and passes them on:
+//!
+//! | a wake-up for | goes to | which |
+//! |---|---|---|
+//! | a session | `lane.rs` | claims its turns, one after the other |
+//! | | → `run_turn.rs` | runs one turn |
+//! | | → → `preview.rs` | shows its progress in the chat |
+//! | | → → `settle.rs` | writes its end, or its wait |
+//! | a command | `commands.rs` | acts beside the lanes |
+//! | an ended turn | `running.rs` | interrupts its work |
+//!
+//! Waits that time out need no wake-up: `expiry.rs` ends them.
+//!
+//! **To settle** takes these steps (`settle.rs`):
+//!
+//! 1. From the end of the turn, plan what the chat gets: the reply, a notice that names each
+//!    message, or nothing if the text was sent before or tells nothing new. The channel cuts it
+//!    into chunks.
+//! 2. Take the usage that no step has recorded. It goes back if the transaction fails.
+//! 3. Reserve the first send, if the chat is idle and the rate limit has a turn.
+//! 4. Write all of it in one transaction (T5; `turns.rs` of the store has its order).
+//! 5. Then only wake others: the reserved send or the delivery worker, the lane of the parent turn,
+//!    the listeners of events.
+//!
+//! A crash before step 4 leaves the turn running, and it is claimed again. A crash after it loses
+//! wake-ups only, which the next start replaces. A turn that waits is written in another
+//! transaction, with its waits, the prompts for the chats and the writes of the calls.
+//!
+//! **Who may write.** A lane writes for its own turn only. A command may end the turn of a lane: it
+//! writes the end first, and interrupts the work afterwards. So a lane that is too late finds its
+//! turn ended ([`StoreError::Stale`](avocet_protocol::StoreError::Stale)), and stops.
 
 mod agents;
 mod answer_command;

@@ -85,7 +85,7 @@ pub enum OpenError {
     Pragma {
         /// The database.
         path: PathBuf,
-        /// Its name, such as `journal_mode`.
+        /// Name and value, as they were set.
         pragma: String,
         /// Its value as read back.
         found: String,

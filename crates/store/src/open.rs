@@ -1,4 +1,30 @@
 //! Opens the log: lock, check, pragmas, schema, and the transaction that recovers open work.
+//!
+//!     lock         of the data directory: one process at a time
+//!     place        no database: create one, unless another one was here and is gone
+//!     files        look at the database and its `-wal` before SQLite does
+//!     check        the pages, if that must come first                 damaged: moved aside
+//!     pragmas      set, and read back                                 not accepted: refused
+//!     migrate      after a copy of the old version
+//!     up to date   are transactions missing that were noted outside?  open work is ended
+//!     begin        one transaction: epoch + 1, recovery (`recover.rs`), in use
+//!     file         note this start beside the database
+//!     threads      the writer, the readers, and a check beside the work, if one is needed
+//!
+//! **Nothing writes before the checks.** A damaged log is moved aside as it was found: a write
+//! could destroy what `avocet recover` can still read. SQLite itself may write when it opens a
+//! `-wal`, so the files are looked at before.
+//!
+//! **A log that is too old** is one that a copy or a file system has set back. Its messages may
+//! have been answered, and its sends may have arrived, in the part that is lost. So its open work
+//! is ended with a notice, and not repeated. This comes before the recovery, which would queue it
+//! again.
+//!
+//! **The epoch begins last.** From then on, writes of an older process are refused. A crash before
+//! it changes nothing that the next start would miss.
+//!
+//! A command ([`LogHolder::Command`]) opens the log in the current epoch and recovers nothing. To
+//! only read needs no lock ([`SqliteStore::open_read_only`]).
 
 use std::fs;
 use std::io::ErrorKind;
