@@ -1,11 +1,13 @@
 //! Holds ARCHITECTURE.md equal to the workspace: every crate has its row with an invariant, every
 //! dependency its place in the table, every manifest the workspace's lints. Inside of a crate, files
-//! form no large circles.
+//! form no large circles; the folders of the program use each other as their table says.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "architecture/circles.rs"]
 mod circles;
+#[path = "architecture/folders.rs"]
+mod folders;
 #[path = "architecture/module_text.rs"]
 mod module_text;
 
@@ -22,7 +24,7 @@ const FOR_TESTS: [&str; 3] = ["store", "supervise", "testkit"];
 /// the number with each circle that is cut.
 const MOST_FILES_IN_CIRCLE: usize = 29;
 /// The most circles of all crates. The aim is 10.
-const MOST_CIRCLES: usize = 42;
+const MOST_CIRCLES: usize = 39;
 
 fn workspace() -> Metadata {
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");

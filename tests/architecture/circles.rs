@@ -27,7 +27,7 @@ enum Target {
 }
 
 /// For each file, the files that it uses, with the paths that lead there.
-type Arrows = BTreeMap<PathBuf, BTreeMap<PathBuf, BTreeSet<String>>>;
+pub(crate) type Arrows = BTreeMap<PathBuf, BTreeMap<PathBuf, BTreeSet<String>>>;
 
 /// A circle, with the arrows inside it.
 pub(crate) struct Circle {
@@ -97,7 +97,8 @@ impl Modules {
         circles
     }
 
-    fn arrows(&self) -> Arrows {
+    /// Returns the arrows between the files of the crate.
+    pub(crate) fn arrows(&self) -> Arrows {
         let mut arrows = Arrows::new();
         for (here, module) in self.0.iter().enumerate() {
             let from = arrows.entry(module.file.clone()).or_default();

@@ -8,7 +8,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches};
 
-use crate::cli::Cli;
+use crate::command_line::Cli;
 
 /// The commands by purpose. A name of a command that does not exist is skipped.
 const GROUPS: &[(&str, &[&str])] = &[

@@ -1,60 +1,28 @@
 //! The program: its command line, the one registry of components, and the wiring.
 
-mod address_files;
-mod agents;
-mod audit;
-mod budgets;
-mod catalogue;
-mod checklist;
-mod checkup;
-mod children;
 mod cli;
-mod clients;
-mod commands;
-mod config_file;
+mod command_line;
+mod components;
 mod configuration;
-mod connections;
-mod consolidation;
+mod connection;
 mod context;
-mod copies;
 mod daemon;
 mod disk;
 mod environment;
 mod exit;
 mod hardening;
 mod help;
-mod intake;
-mod json_answers;
-mod link;
+mod input;
 mod logging;
-mod mcp;
-mod memories;
-mod models;
 mod output;
-mod pictures;
-mod places;
-mod policy;
-mod probed;
-mod prompt_file;
 mod redaction;
 #[cfg(test)]
 mod reference_tests;
 mod registry;
-mod reload;
-mod retention;
-mod roots;
-mod schedules;
-mod shell;
+mod setup;
 #[cfg(test)]
 mod skills_tests;
-mod status;
 mod stderr;
-mod stuck;
-mod systemd;
-mod timers;
-mod values;
-mod web;
-mod workspaces;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -65,7 +33,7 @@ use clap::error::ErrorKind;
 
 pub use context::{AddTools, Otherwise};
 
-use cli::{Cli, Command};
+use command_line::{Cli, Command};
 use context::CommandContext;
 use exit::{Exit, Failure};
 
@@ -168,48 +136,48 @@ fn usage(error: &clap::Error) -> ExitCode {
 
 async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit, Failure> {
     match command.unwrap_or_default() {
-        Command::Acp => commands::acp::run(context).await,
-        Command::Agents(agents) => commands::agents::run(context, &agents),
-        Command::Approvals(approvals) => commands::approvals::run(context, approvals).await,
-        Command::Ask(ask) => commands::ask::run(context, ask).await,
-        Command::Audit(audit) => commands::audit::run(context, audit).await,
-        Command::Backup(backup) => commands::copies::backup(context, backup).await,
-        Command::Chat(chat) => commands::chat::run(context, chat).await,
-        Command::Completions { shell } => commands::completions::run(shell, &mut help::command()),
-        Command::Config(command) => commands::config::run(context, &command).await,
-        Command::Db(command) => commands::db::run(context, command).await,
-        Command::Dead(command) => commands::dead::run(context, command).await,
-        Command::Doctor(doctor) => commands::doctor::run(context, doctor).await,
-        Command::Events(events) => commands::events::run(context, events).await,
+        Command::Acp => cli::acp::run(context).await,
+        Command::Agents(agents) => cli::agents::run(context, &agents),
+        Command::Approvals(approvals) => cli::approvals::run(context, approvals).await,
+        Command::Ask(ask) => cli::ask::run(context, ask).await,
+        Command::Audit(audit) => cli::audit::run(context, audit).await,
+        Command::Backup(backup) => cli::copies::backup(context, backup).await,
+        Command::Chat(chat) => cli::chat::run(context, chat).await,
+        Command::Completions { shell } => cli::completions::run(shell, &mut help::command()),
+        Command::Config(command) => setup::config::run(context, &command).await,
+        Command::Db(command) => cli::db::run(context, command).await,
+        Command::Dead(command) => cli::dead::run(context, command).await,
+        Command::Doctor(doctor) => cli::doctor::run(context, doctor).await,
+        Command::Events(events) => cli::events::run(context, events).await,
         // Handled before the start of the runtime.
         Command::Help { .. } => Ok(Exit::Done),
-        Command::Init(init) => commands::init::run(context, *init).await,
-        Command::Job(command) => commands::jobs::run(context, command).await,
-        Command::Link(link) => commands::people::link(context, link).await,
-        Command::Mcp(command) => commands::mcp::run(context, command).await,
-        Command::Memory(command) => commands::memory::run(context, command).await,
-        Command::Models(args) => commands::models::run(context, args).await,
-        Command::Pair(command) => commands::people::pair(context, command).await,
-        Command::People(command) => commands::people::people(context, command).await,
-        Command::Recover(recover) => commands::copies::recover(context, recover).await,
-        Command::Replay(replay) => commands::replay::run(context, replay).await,
-        Command::Restore(restore) => commands::copies::restore(context, restore).await,
-        Command::Run(run) => commands::run::run(context, run).await,
-        Command::Schedule(command) => commands::schedule::run(context, command).await,
-        Command::Send(send) => commands::send::run(context, send).await,
-        Command::Service(service) => commands::service::run(context, &service),
-        Command::Sessions(command) => commands::sessions::run(context, command).await,
-        Command::Skills(command) => commands::skills::run(context, command).await,
-        Command::Status(status) => commands::status::run(context, status).await,
-        Command::Subscribers(command) => commands::events::subscribers(context, command).await,
-        Command::Prompt(prompt) => commands::prompt::run(context, prompt).await,
-        Command::Tasks(tasks) => commands::tasks::run(context, tasks).await,
-        Command::Trace(trace) => commands::trace::run(context, trace).await,
-        Command::Top => commands::top::run(context).await,
-        Command::Trust(trust) => commands::trust::run(context, &trust).await,
-        Command::Update(update) => commands::update::run(context, update).await,
-        Command::Usage(usage) => commands::usage::run(context, usage).await,
-        Command::Web(web) => commands::web::run(context, web).await,
+        Command::Init(init) => setup::init::run(context, *init).await,
+        Command::Job(command) => cli::jobs::run(context, command).await,
+        Command::Link(link) => cli::people::link(context, link).await,
+        Command::Mcp(command) => cli::mcp::run(context, command).await,
+        Command::Memory(command) => cli::memory::run(context, command).await,
+        Command::Models(args) => cli::models::run(context, args).await,
+        Command::Pair(command) => cli::people::pair(context, command).await,
+        Command::People(command) => cli::people::people(context, command).await,
+        Command::Recover(recover) => cli::copies::recover(context, recover).await,
+        Command::Replay(replay) => cli::replay::run(context, replay).await,
+        Command::Restore(restore) => cli::copies::restore(context, restore).await,
+        Command::Run(run) => cli::run::run(context, run).await,
+        Command::Schedule(command) => cli::schedule::run(context, command).await,
+        Command::Send(send) => cli::send::run(context, send).await,
+        Command::Service(service) => setup::service::run(context, &service),
+        Command::Sessions(command) => cli::sessions::run(context, command).await,
+        Command::Skills(command) => cli::skills::run(context, command).await,
+        Command::Status(status) => cli::status::run(context, status).await,
+        Command::Subscribers(command) => cli::events::subscribers(context, command).await,
+        Command::Prompt(prompt) => cli::prompt::run(context, prompt).await,
+        Command::Tasks(tasks) => cli::tasks::run(context, tasks).await,
+        Command::Trace(trace) => cli::trace::run(context, trace).await,
+        Command::Top => cli::top::run(context).await,
+        Command::Trust(trust) => cli::trust::run(context, &trust).await,
+        Command::Update(update) => setup::update::run(context, update).await,
+        Command::Usage(usage) => cli::usage::run(context, usage).await,
+        Command::Web(web) => cli::web::run(context, web).await,
     }
 }
 

@@ -18,7 +18,7 @@ use crate::registry::{CHANNELS, PROVIDERS};
 const EXAMPLE: &str = include_str!("../../../config.example.toml");
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/operate/reference.md");
 /// The file of the defaults that `avocet config get` prints.
-const DEFAULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/commands/config/defaults.toml");
+const DEFAULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/setup/config/defaults.toml");
 const HEAD: &str = "# Configuration reference
 
 Each key of the configuration. The column shows a default that `config.example.toml` sets; the text states the others. \

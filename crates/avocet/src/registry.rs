@@ -5,6 +5,7 @@
 //! [`ChannelConfig`]: avocet_protocol::ChannelConfig
 
 mod channels;
+mod child_access;
 #[cfg(test)]
 mod declared;
 mod key_error;
@@ -25,6 +26,7 @@ pub(crate) use channels::{
     AccountId, ChannelDirectory, ChannelProgram, Channels, ConfiguredChannel, channels,
     directories, web_channel, webhooks,
 };
+pub(crate) use child_access::ChildAccess;
 pub(crate) use key_error::key_error;
 pub(crate) use providers::{model, unnamed_model};
 pub(crate) use services::{

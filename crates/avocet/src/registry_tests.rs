@@ -18,7 +18,7 @@ use avocet_tools::SearchConfig;
 use serde_json::{Value, json};
 
 use super::{CHANNELS, DeclaredTable, PROVIDERS, channels, providers};
-use crate::models;
+use crate::components::models;
 
 /// Checks the tables as a start does.
 fn check(document: &Document, settings: &Settings) -> Result<(), ConfigError> {

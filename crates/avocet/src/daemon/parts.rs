@@ -12,18 +12,20 @@ use avocet_store::{DirectoryLock, LogHolder, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
 use avocet_telemetry::{ExporterParts, TelemetryExporter};
 
-use super::{ChannelIntake, StartOptions, open_options};
-use crate::audit::Keeper;
-use crate::clients::socket_place;
+use super::running::{ChannelIntake, StartOptions, open_options};
+use crate::components::audit::Keeper;
+use crate::components::clients::socket_place;
+use crate::components::memories::SearchedMemories;
+use crate::components::models::Models;
+use crate::components::shell::{Shells, control_groups};
+use crate::components::{mcp, roots};
 use crate::configuration::Configuration;
-use crate::connections::Connections;
 use crate::context::CommandContext;
-use crate::copies::{BackupPlan, Copies};
+use crate::daemon::connections::Connections;
+use crate::daemon::copies::{BackupPlan, Copies};
+use crate::daemon::retention;
 use crate::exit::Failure;
-use crate::memories::SearchedMemories;
-use crate::models::Models;
-use crate::shell::{Shells, control_groups};
-use crate::{mcp, redaction, registry, retention, roots};
+use crate::{redaction, registry};
 
 /// The log, the channels with their outbox, and what agents use.
 pub(super) struct DaemonParts {

@@ -11,9 +11,9 @@ use avocet_session::{
 };
 
 use super::parts::DaemonParts;
-use crate::agents::{AgentParts, KeptByAgents, attachments};
-use crate::connections::Connections;
+use crate::components::agents::{AgentParts, KeptByAgents, attachments};
 use crate::context::CommandContext;
+use crate::daemon::connections::Connections;
 use crate::exit::Failure;
 use crate::registry;
 

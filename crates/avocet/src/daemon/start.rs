@@ -13,27 +13,27 @@ use avocet_store::DATABASE;
 use avocet_supervise::Group;
 
 use super::parts::DaemonParts;
+use super::running::{ChannelIntake, RunningDaemon, StartOptions};
 use super::sessions::{mcp_services, session_parts};
-use super::{ChannelIntake, RunningDaemon, StartOptions};
-use crate::address_files::AddressFiles;
-use crate::agents::summaries;
-use crate::budgets::{FactWarnings, budgets, tell_unknown_facts};
-use crate::checkup::{Examiner, layers};
-use crate::children::Children;
-use crate::clients::{clients, socket_place};
-use crate::config_file::DaemonConfigFile;
+use crate::components::agents::summaries;
+use crate::components::budgets::{FactWarnings, budgets, tell_unknown_facts};
+use crate::components::checkup::{Examiner, layers};
+use crate::components::clients::{clients, socket_place};
+use crate::components::json_answers::JsonAnswers;
 use crate::configuration::Configuration;
-use crate::connections::Connections;
 use crate::context::CommandContext;
+use crate::daemon::address_files::AddressFiles;
+use crate::daemon::children::Children;
+use crate::daemon::config_file::DaemonConfigFile;
+use crate::daemon::connections::Connections;
+use crate::daemon::intake::Intake;
+use crate::daemon::reload::{LiveAccounts, LiveParts, ReloadState, Reloader};
+use crate::daemon::session_servers::EditorServers;
+use crate::daemon::status::Reporter;
+use crate::daemon::timers::Timers;
 use crate::exit::Failure;
-use crate::intake::Intake;
-use crate::json_answers::JsonAnswers;
-use crate::mcp::session_servers::EditorServers;
 use crate::redaction;
 use crate::registry;
-use crate::reload::{LiveAccounts, LiveParts, ReloadState, Reloader};
-use crate::status::Reporter;
-use crate::timers::Timers;
 
 impl RunningDaemon {
     /// Starts all parts. After this returns, messages are accepted and answered.

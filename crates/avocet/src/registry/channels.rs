@@ -17,7 +17,7 @@ use super::services::{HTTP, has_http, hosts};
 use super::{CHANNELS, key_error};
 use crate::environment;
 use crate::exit::Failure;
-use crate::shell::ChildAccess;
+use crate::registry::ChildAccess;
 
 /// Makes one account of a channel.
 type MakeChannel =

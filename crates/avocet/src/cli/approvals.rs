@@ -1,0 +1,108 @@
+//! `avocet approvals`: the calls that wait for a person's approval. Uses the socket of a running
+//! daemon, else the log itself.
+
+use std::fmt::Write;
+
+use avocet_gateway::{ApprovalPorts, ClientMethod, Decide, ListApprovals, RunMethod, run_method};
+use avocet_protocol::{ApprovalDecision, OpenApproval, Timestamp, WaitId};
+use avocet_session::Decisions;
+use clap::{Args, Subcommand};
+
+use crate::cli::reach::{all_rows, call};
+use crate::context::CommandContext;
+use crate::exit::{Exit, Failure};
+use crate::output::{print, show, span};
+use crate::redaction;
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ApprovalsArgs {
+    #[command(subcommand)]
+    command: Option<ApprovalsCommand>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApprovalsCommand {
+    /// Approve a call and let it run.
+    Approve {
+        /// Id of the call, as in the list.
+        id: WaitId,
+        /// Also approve similar calls in the same session.
+        #[arg(long)]
+        session: bool,
+    },
+    /// Deny a call; its turn continues without it.
+    Deny {
+        /// Id of the call, as in the list.
+        id: WaitId,
+        /// Reason, for the model.
+        why: Option<String>,
+    },
+}
+
+pub(crate) async fn run(
+    context: &CommandContext,
+    approvals: ApprovalsArgs,
+) -> Result<Exit, Failure> {
+    match approvals.command {
+        None => {
+            let page = async |last: Option<&OpenApproval>| {
+                let after = last.map(|last| last.id);
+                let list = ListApprovals { after, ..ListApprovals::default() };
+                ask::<ListApprovals>(context, &list).await
+            };
+            let open = all_rows(ListApprovals::default().limit, page).await?;
+            show(approvals.json, &open, || text(&open, context.clock.now()))?;
+        }
+        Some(ApprovalsCommand::Approve { id, session }) => {
+            let decision =
+                if session { ApprovalDecision::ForSession } else { ApprovalDecision::Once };
+            let () = ask::<Decide>(context, &Decide { id, decision }).await?;
+            print(&format!("{id} is allowed\n"))?;
+        }
+        Some(ApprovalsCommand::Deny { id, why }) => {
+            let decision = ApprovalDecision::Denied { why };
+            let () = ask::<Decide>(context, &Decide { id, decision }).await?;
+            print(&format!("{id} is denied\n"))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+async fn ask<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
+where
+    M: ClientMethod + for<'a> RunMethod<Ports<'a> = ApprovalPorts<'a>>,
+{
+    call::<M>(context, params, async |log, params| {
+        let decisions = Decisions::in_log(log.store.clone(), log.store.clone());
+        let ports = ApprovalPorts { approvals: &decisions, redactor: &redaction::redactor() };
+        Ok(run_method::<M>(ports, params).await)
+    })
+    .await
+}
+
+fn text(open: &[OpenApproval], now: Timestamp) -> String {
+    if open.is_empty() {
+        return "No calls wait for approval.\n".to_owned();
+    }
+    let mut text = String::new();
+    for OpenApproval { id, session, tool, arguments, grant, expires_at, .. } in open {
+        let left = span(now.until(*expires_at).as_secs());
+        // Writing to a `String` always succeeds.
+        writeln!(text, "{id}  {tool}  in {session}  (denied in {left})").unwrap_or_default();
+        for (key, value) in arguments {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let value = value.replace('\n', "\n      ");
+            writeln!(text, "    {key}: {value}").unwrap_or_default();
+        }
+        let session = match grant {
+            Some(_) => "  (--session: for similar calls too)",
+            None => "",
+        };
+        writeln!(text, "    avocet approvals approve {id}{session}").unwrap_or_default();
+    }
+    text
+}

@@ -1,0 +1,70 @@
+//! `avocet mcp`: the MCP servers whose tools the agent uses, and the daemon as such a server. The
+//! tables of servers in the configuration are changed in `setup`; a running daemon reports their
+//! state.
+
+mod daemon_methods;
+mod login;
+mod serve;
+mod servers;
+
+use clap::Subcommand;
+
+use crate::context::CommandContext;
+use crate::exit::{Exit, Failure};
+use crate::output::show;
+use crate::setup::mcp::add::{self, AddArgs, RemoveArgs};
+use crate::setup::mcp::test::{self, TestArgs};
+
+use login::{LoginArgs, LogoutArgs};
+use serve::ServeArgs;
+use servers::{ApproveArgs, ListArgs, ToolsArgs};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// Add MCP servers to the configuration file: a command, a URL, or the configuration file of
+    /// another program.
+    Add(Box<AddArgs>),
+    /// Approve the present form of a server's tools; needs a running daemon. A changed tool is disabled
+    /// until then.
+    Approve(ApproveArgs),
+    /// List MCP servers, with their states if a daemon runs.
+    List(ListArgs),
+    /// Log in at an MCP server with a URL, in a browser. The tokens are stored in the data directory.
+    Login(LoginArgs),
+    /// Delete the tokens of an MCP server, and revoke them.
+    Logout(LogoutArgs),
+    /// Remove an MCP server from the configuration file.
+    Remove(RemoveArgs),
+    /// Serve the running daemon to an MCP client on stdin and stdout.
+    Serve(ServeArgs),
+    /// Start an MCP server in its sandbox, apart from the daemon, and list its tools, resources and
+    /// prompts.
+    Test(TestArgs),
+    /// List the tools of MCP servers; needs a running daemon.
+    Tools(ToolsArgs),
+}
+
+pub(crate) async fn run(context: &CommandContext, command: McpCommand) -> Result<Exit, Failure> {
+    match command {
+        McpCommand::Add(args) => {
+            let (json, is_tested) = (args.json, !args.no_test);
+            let mut changed = add::add(context, *args)?;
+            if is_tested {
+                changed.test(context).await;
+            }
+            show(json, &changed, || changed.text())?;
+            Ok(changed.exit())
+        }
+        McpCommand::Approve(args) => servers::approve(context, args).await,
+        McpCommand::List(args) => servers::list(context, &args).await,
+        McpCommand::Login(args) => login::login(context, args).await,
+        McpCommand::Logout(args) => login::logout(context, args).await,
+        McpCommand::Remove(args) => {
+            let changed = add::remove(context, &args)?;
+            show(args.json, &changed, || changed.text())
+        }
+        McpCommand::Serve(args) => serve::run(context, args).await,
+        McpCommand::Test(args) => test::test(context, args).await,
+        McpCommand::Tools(args) => servers::tools(context, args).await,
+    }
+}

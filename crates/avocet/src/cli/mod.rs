@@ -1,0 +1,40 @@
+//! Commands that ask a running daemon over its socket, or read the log of a stopped one. The log of a
+//! stopped daemon is opened here with the components that the daemon would use.
+
+pub(crate) mod acp;
+pub(crate) mod agents;
+pub(crate) mod approvals;
+pub(crate) mod ask;
+pub(crate) mod audit;
+pub(crate) mod chat;
+pub(crate) mod completions;
+pub(crate) mod consolidate;
+pub(crate) mod copies;
+pub(crate) mod db;
+pub(crate) mod dead;
+pub(crate) mod doctor;
+pub(crate) mod events;
+pub(crate) mod faulty_file;
+pub(crate) mod jobs;
+pub(crate) mod link;
+pub(crate) mod mcp;
+pub(crate) mod memory;
+pub(crate) mod models;
+pub(crate) mod offline_agent;
+pub(crate) mod people;
+pub(crate) mod prompt;
+pub(crate) mod reach;
+pub(crate) mod replay;
+pub(crate) mod run;
+pub(crate) mod schedule;
+pub(crate) mod send;
+pub(crate) mod sessions;
+pub(crate) mod skills;
+pub(crate) mod status;
+pub(crate) mod tasks;
+pub(crate) mod top;
+pub(crate) mod trace;
+pub(crate) mod trust;
+pub(crate) mod usage;
+pub(crate) mod values;
+pub(crate) mod web;

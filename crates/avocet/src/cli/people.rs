@@ -1,0 +1,207 @@
+//! `avocet pair`, `avocet people` and `avocet link`: admitted people, and chats that share a
+//! session. Uses the socket of a running daemon, else the log itself.
+
+use std::fmt::Write;
+
+use avocet_gateway::{
+    AddLink, Approve, ClientMethod, Deny, ListLinks, ListPairings, ListPeople, NoParams, Remove,
+    RemoveLink, RunMethod, run_method,
+};
+use avocet_protocol::{AccessControl, ChatAddress, ChatLink, Pairing, Person, PersonId, Timestamp};
+use avocet_text::PlainTable;
+use clap::{Args, Subcommand};
+use jiff::tz::TimeZone;
+
+use crate::cli::reach::{all_rows, bus_to_log, call};
+use crate::cli::values::chat_address;
+use crate::context::CommandContext;
+use crate::exit::{Exit, Failure};
+use crate::output::{moment, print, show, span};
+
+#[derive(Debug, Args)]
+pub(crate) struct LinkArgs {
+    /// Chat whose session is shared, as channel:account:chat. A bare name is a chat of the
+    /// terminal.
+    #[arg(value_parser = chat_address, requires = "chat")]
+    into: Option<ChatAddress>,
+    /// Private chat that joins the session; replies go to the chat that asked.
+    #[arg(value_parser = chat_address)]
+    chat: Option<ChatAddress>,
+    /// Give the second chat its own session back.
+    #[arg(long, requires = "chat")]
+    remove: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PairCommand {
+    /// Admit the stranger who got a code, and notify them.
+    Approve {
+        /// Code that the stranger got; dashes and case do not matter.
+        code: String,
+        /// Admit the stranger as an owner, with every tool and the right to admit others.
+        #[arg(long)]
+        owner: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Revoke a code; the stranger is not notified.
+    Deny {
+        /// Code that the stranger got; dashes and case do not matter.
+        code: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the codes that can be approved.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PeopleCommand {
+    /// List people who have access, by the configuration or by pairing.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove a person who was admitted by pairing.
+    Remove {
+        /// Person, as channel:account:sender in the list.
+        person: PersonId,
+    },
+}
+
+pub(crate) async fn pair(context: &CommandContext, command: PairCommand) -> Result<Exit, Failure> {
+    match command {
+        PairCommand::List { json } => {
+            let pairings: Vec<Pairing> = ask::<ListPairings>(context, &NoParams {}).await?;
+            let now = context.clock.now();
+            show(json, &pairings, || pairings_text(&pairings, now))
+        }
+        PairCommand::Approve { code, owner, json } => {
+            let person: Person = ask::<Approve>(context, &Approve { code, owner }).await?;
+            show(json, &person, || {
+                let role = person.role.word();
+                format!("{} may speak now; role: {role}\n", who(person.name.as_deref(), &person.id))
+            })
+        }
+        PairCommand::Deny { code, json } => {
+            let pairing: Pairing = ask::<Deny>(context, &Deny { code }).await?;
+            show(json, &pairing, || {
+                let who = who(pairing.name.as_deref(), &pairing.person);
+                format!("{who} may not speak; the code is deleted\n")
+            })
+        }
+    }
+}
+
+pub(crate) async fn people(
+    context: &CommandContext,
+    command: PeopleCommand,
+) -> Result<Exit, Failure> {
+    match command {
+        PeopleCommand::List { json } => {
+            let page = async |last: Option<&Person>| {
+                let after = last.map(|last| last.id.clone());
+                let list = ListPeople { after, ..ListPeople::default() };
+                ask::<ListPeople>(context, &list).await
+            };
+            let people = all_rows(ListPeople::default().limit, page).await?;
+            show(json, &people, || people_text(&people, &TimeZone::system()))
+        }
+        PeopleCommand::Remove { person } => {
+            let () = ask::<Remove>(context, &Remove { person: person.clone() }).await?;
+            print(&format!("{person} may no longer speak\n"))?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+pub(crate) async fn link(context: &CommandContext, link: LinkArgs) -> Result<Exit, Failure> {
+    let LinkArgs { into, chat, remove, json } = link;
+    let (Some(into), Some(chat)) = (into, chat) else {
+        let page = async |last: Option<&ChatLink>| {
+            let after = last.map(|last| last.chat.clone());
+            let list = ListLinks { after, ..ListLinks::default() };
+            ask::<ListLinks>(context, &list).await
+        };
+        let links = all_rows(ListLinks::default().limit, page).await?;
+        return show(json, &links, || links_text(&links));
+    };
+    if remove {
+        let link: ChatLink = ask::<RemoveLink>(context, &RemoveLink { chat }).await?;
+        return show(json, &link, || format!("{} has its own session again\n", link.chat));
+    }
+    let link: ChatLink = ask::<AddLink>(context, &AddLink { into, chat }).await?;
+    show(json, &link, || format!("{} speaks in the session {} now\n", link.chat, link.session))
+}
+
+async fn ask<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
+where
+    M: ClientMethod + for<'a> RunMethod<Ports<'a> = &'a dyn AccessControl>,
+{
+    call::<M>(context, params, async |log, params| {
+        let bus = bus_to_log(context, &log.configuration, &log.store).await?;
+        Ok(run_method::<M>(&bus, params).await)
+    })
+    .await
+}
+
+fn pairings_text(pairings: &[Pairing], now: Timestamp) -> String {
+    if pairings.is_empty() {
+        return "No stranger waits for approval.\n".to_owned();
+    }
+    let mut table = PlainTable::with_head(&["code", "who", "name", "expires in"]);
+    for Pairing { code, person, name, expires_at, .. } in pairings {
+        let left = span(now.until(*expires_at).as_secs());
+        table.row([code.to_string(), person.to_string(), shown(name.as_deref()), left]);
+    }
+    table.to_string()
+}
+
+fn people_text(people: &[Person], zone: &TimeZone) -> String {
+    if people.is_empty() {
+        return "Only people at the terminal may speak.\n".to_owned();
+    }
+    let mut table = PlainTable::with_head(&["who", "role", "since", "name"]);
+    for one in people {
+        let since = one.since.map_or_else(|| "configured".to_owned(), |at| moment(at, zone));
+        let role = one.role.word().to_owned();
+        table.row([one.id.to_string(), role, since, shown(one.name.as_deref())]);
+    }
+    table.to_string()
+}
+
+fn links_text(links: &[ChatLink]) -> String {
+    if links.is_empty() {
+        return "No chats are linked.\n".to_owned();
+    }
+    let mut text = String::new();
+    for ChatLink { chat, session } in links {
+        // Writing to a `String` always succeeds.
+        writeln!(text, "{chat} speaks in the session {session}").unwrap_or_default();
+    }
+    text
+}
+
+fn who(name: Option<&str>, id: &PersonId) -> String {
+    match shown(name).as_str() {
+        "" => id.to_string(),
+        name => format!("{name} ({id})"),
+    }
+}
+
+/// Shortens a name to 64 characters.
+fn shown(name: Option<&str>) -> String {
+    const LENGTH: usize = 64;
+    let name = name.unwrap_or_default();
+    name.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LENGTH).collect()
+}

@@ -1,0 +1,328 @@
+//! `avocet status`: the state of the daemon, its services and its log. Only the daemon is asked; no
+//! requests to services are made.
+
+use std::path::Path;
+use std::time::Duration;
+
+use avocet_gateway::{ClientError, ShowStatus};
+use avocet_protocol::{
+    ChannelStatus, Consolidation, ConsolidationState, DaemonStatus, DiskStatus, LastExchanges,
+    LogCheck, LogStatus, ProviderStatus, Query, RolledBack, StuckChat, TelemetryStatus, Timestamp,
+};
+use avocet_text::PlainTable;
+use clap::Args;
+use jiff::tz::TimeZone;
+
+use crate::cli::faulty_file::for_daemon;
+use crate::cli::reach::look;
+use crate::components::audit;
+use crate::configuration::Configuration;
+use crate::connection::connect_quietly;
+use crate::context::CommandContext;
+use crate::disk;
+use crate::exit::{Exit, Failure};
+use crate::output::{ago, last_failure, moment, print_json_line, print_page, show, span};
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+    /// Print the state again every SECONDS, 2 by default, until Ctrl-C. With --json: a line each
+    /// time.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        num_args = 0..=1,
+        default_missing_value = "2",
+        value_parser = clap::value_parser!(u64).range(1..=3600)
+    )]
+    watch: Option<u64>,
+}
+
+pub(crate) async fn run(context: &CommandContext, args: StatusArgs) -> Result<Exit, Failure> {
+    let StatusArgs { json, watch } = args;
+    let configuration = for_daemon(context)?;
+    if let Some(seconds) = watch {
+        return repeat(context, &configuration, json, Duration::from_secs(seconds)).await;
+    }
+    let status = look_at(context, &configuration).await?;
+    show(json, &status, || text(&status, context.clock.now()))?;
+    Ok(exit(&status))
+}
+
+/// Prints the state at this interval as long as somebody reads it.
+async fn repeat(
+    context: &CommandContext,
+    configuration: &Configuration,
+    json: bool,
+    interval: Duration,
+) -> Result<Exit, Failure> {
+    loop {
+        let status = look_at(context, configuration).await?;
+        let is_read = if json {
+            print_json_line(&status)?
+        } else {
+            print_page(&text(&status, context.clock.now()))?
+        };
+        if !is_read {
+            return Ok(Exit::Done);
+        }
+        context.clock.sleep(interval).await;
+    }
+}
+
+async fn look_at(
+    context: &CommandContext,
+    configuration: &Configuration,
+) -> Result<DaemonStatus, Failure> {
+    match connect_quietly(context, configuration).await? {
+        // A daemon that stops meanwhile leaves its log.
+        Some(client) => match client.call::<ShowStatus>(&ShowStatus::default()).await {
+            Err(ClientError::Lost) => without_daemon(context, configuration).await,
+            answer => Ok(with_file_fault(answer?, configuration)),
+        },
+        None => without_daemon(context, configuration).await,
+    }
+}
+
+fn with_file_fault(mut status: DaemonStatus, configuration: &Configuration) -> DaemonStatus {
+    if let Some(fault) = &configuration.fault {
+        status.warnings = with_warning(status.warnings, fault.text());
+    }
+    status
+}
+
+/// Adds the fault of the configuration file, unless the daemon has noticed it.
+fn with_warning(mut warnings: Vec<String>, fault: &str) -> Vec<String> {
+    if !warnings.iter().any(|warning| warning.contains(fault)) {
+        warnings.insert(0, format!("the configuration file has a fault: {fault}"));
+    }
+    warnings
+}
+
+/// Chooses the exit code.
+fn exit(status: &DaemonStatus) -> Exit {
+    match status.pid {
+        None => Exit::NoDaemon,
+        Some(_) if status.is_something_down() => Exit::Down,
+        Some(_) => Exit::Done,
+    }
+}
+
+/// Reads the state of a stopped daemon from its log.
+async fn without_daemon(
+    context: &CommandContext,
+    configuration: &Configuration,
+) -> Result<DaemonStatus, Failure> {
+    let log = look(context, configuration)?;
+    let data_dir = &configuration.data_dir;
+    Ok(DaemonStatus {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: None,
+        uptime_seconds: 0,
+        data_dir: data_dir.display().to_string(),
+        model: configuration.settings.agents.defaults.answering().to_owned(),
+        log: match &log {
+            Some(log) => log.log_status().await?,
+            None => LogStatus::default(),
+        },
+        audit_fault: match &log {
+            Some(log) => audit::check(log, &configuration.head_file).await?.fault,
+            None => None,
+        },
+        log_check: LogCheck::AtStart,
+        disk: disk::status(Path::new(data_dir), LastExchanges::default()),
+        providers: Vec::new(),
+        channels: Vec::new(),
+        telemetry: None,
+        warnings: Vec::new(),
+    })
+}
+
+type StatusRow = [String; 2];
+
+fn row(name: impl Into<String>, value: impl Into<String>) -> StatusRow {
+    [name.into(), value.into()]
+}
+
+/// Formats the page, from the daemon outwards: itself, its log, its disk, its providers, its
+/// channels.
+fn text(status: &DaemonStatus, now: Timestamp) -> String {
+    let mut rows = vec![daemon(status)];
+    rows.extend(log(status));
+    rows.push(disk_row(&status.disk, now));
+    rows.extend(status.providers.iter().map(|one| provider(one, now)));
+    rows.extend(status.channels.iter().map(|one| channel(one, now)));
+    rows.extend(status.telemetry.iter().map(|one| telemetry(one, now)));
+    rows.extend(status.log.stuck.iter().map(|one| row("stuck", stuck(one, now))));
+    let ignored = status.log.ignored.iter();
+    rows.extend(
+        ignored.map(|one| row(&one.account, format!("{} ignored: {}", one.count, one.reason))),
+    );
+    rows.extend(status.warnings.iter().map(|warning| row("warning", warning)));
+    rows.into_iter().collect::<PlainTable>().to_string()
+}
+
+fn daemon(DaemonStatus { version, pid, uptime_seconds, .. }: &DaemonStatus) -> StatusRow {
+    row(
+        "daemon",
+        match pid {
+            Some(pid) => format!("process {pid}, version {version}, up {}", span(*uptime_seconds)),
+            None => "not running".to_owned(),
+        },
+    )
+}
+
+fn log(status: &DaemonStatus) -> Vec<StatusRow> {
+    let DaemonStatus { data_dir, model, log, audit_fault, log_check, .. } = status;
+    let LogStatus { epoch, sessions, messages, queued, running, waiting, .. } = log;
+    let LogStatus { pending, unconfirmed, dead, rolled_back, schedules, next_due, .. } = log;
+    let mut rows = vec![
+        row("data", format!("{data_dir} (start {epoch})")),
+        row("model", model),
+        row("messages", format!("{messages} in {}, {queued} queued", counted(*sessions))),
+        row("turns", turns(status.pid, *running, *waiting)),
+        row("outbox", format!("{pending} pending, {unconfirmed} unconfirmed, {dead} dead")),
+    ];
+    if unconfirmed + dead > 0 {
+        rows.push(row("failed", "avocet dead list"));
+    }
+    if let Some(next) = next_due {
+        let next = moment(*next, &TimeZone::UTC);
+        rows.push(row("schedules", format!("{schedules} active, next {next} UTC")));
+    }
+    rows.extend(log.consolidation.as_ref().map(|run| row("memories", consolidation(run))));
+    if let Some(RolledBack { at, why }) = rolled_back {
+        let at = moment(*at, &TimeZone::UTC);
+        rows.push(row("older state", format!("since {at} UTC: {why}")));
+    }
+    rows.extend(check(*log_check).map(|check| row("check", check)));
+    if let Some(fault) = audit_fault {
+        rows.push(row("audit", format!("{fault}; see `avocet audit verify`")));
+    }
+    rows
+}
+
+/// Describes the open turns. Without a daemon, none of them runs.
+fn turns(pid: Option<u32>, running: u64, waiting: u64) -> String {
+    match pid {
+        None if running > 0 => {
+            format!("{running} interrupted, which continue at the next start; {waiting} waiting")
+        }
+        _ => format!("{running} running, {waiting} waiting"),
+    }
+}
+
+fn counted(sessions: u64) -> String {
+    if sessions == 1 { "1 session".to_owned() } else { format!("{sessions} sessions") }
+}
+
+/// Describes a check of the log that runs or ran beside the daemon's work.
+fn check(check: LogCheck) -> Option<&'static str> {
+    Some(match check {
+        LogCheck::AtStart => return None,
+        LogCheck::Running => "running, because the last daemon did not stop in order",
+        LogCheck::Whole => "no fault found after the last daemon did not stop in order",
+        LogCheck::Skipped => "none: the log is too large, or could not be read",
+        LogCheck::Damaged => {
+            "THE LOG IS DAMAGED; the daemon stops, and its next start moves it aside"
+        }
+    })
+}
+
+fn consolidation(run: &Consolidation) -> String {
+    let Consolidation { scope, began_at, state, applied, error, .. } = run;
+    let end = match (state, error) {
+        (ConsolidationState::Begun, _) => "without an end".to_owned(),
+        (ConsolidationState::Done, _) => format!("{applied} edits"),
+        (ConsolidationState::Shown, _) => "a dry run".to_owned(),
+        (ConsolidationState::Failed, why) => {
+            format!("failed: {}", why.as_deref().unwrap_or("unknown reason"))
+        }
+    };
+    let at = moment(*began_at, &TimeZone::UTC);
+    format!("last consolidation {at} UTC ({scope}): {end}")
+}
+
+fn disk_row(DiskStatus { free_bytes, fault, writes }: &DiskStatus, now: Timestamp) -> StatusRow {
+    let free = free_bytes
+        .map_or("free space unknown".to_owned(), |free| format!("{} free", disk::bytes(free)));
+    row(
+        "disk",
+        match fault {
+            None => format!("up: {free}{}", last_failure(writes, now)),
+            Some(fault) => format!("down: {fault}{}; {free}", failing(writes, now)),
+        },
+    )
+}
+
+fn provider(
+    ProviderStatus { provider, fault, requests }: &ProviderStatus,
+    now: Timestamp,
+) -> StatusRow {
+    let name = format!("provider {provider}");
+    row(
+        name,
+        match (fault, requests.success) {
+            (Some(fault), _) => format!("down: {fault}{}", failing(requests, now)),
+            (None, Some(at)) => {
+                format!("up: last answer {}{}", ago(at, now), last_failure(requests, now))
+            }
+            (None, None) => format!("not asked yet{}", last_failure(requests, now)),
+        },
+    )
+}
+
+fn channel(
+    ChannelStatus { account, fault, exchanges }: &ChannelStatus,
+    now: Timestamp,
+) -> StatusRow {
+    row(
+        account,
+        match (fault, exchanges.success) {
+            (Some(fault), _) => format!("down: {fault}"),
+            (None, Some(at)) => {
+                format!("up: last exchange {}{}", ago(at, now), last_failure(exchanges, now))
+            }
+            (None, None) => "up".to_owned(),
+        },
+    )
+}
+
+fn telemetry(TelemetryStatus { exchanges, behind }: &TelemetryStatus, now: Timestamp) -> StatusRow {
+    let state = match (exchanges.failures_in_a_row(), exchanges.success) {
+        (0, Some(at)) => format!("last export {}", ago(at, now)),
+        (0, None) => "no export since the start".to_owned(),
+        _ => {
+            let reason = exchanges.failure.as_ref().map_or("", |failure| &failure.reason);
+            format!("failing: {reason}{}", failing(exchanges, now))
+        }
+    };
+    row("telemetry", format!("{state}; {behind} events behind"))
+}
+
+/// Describes a chat whose deliveries fail.
+fn stuck(one: &StuckChat, now: Timestamp) -> String {
+    let StuckChat { chat, since, attempts, behind, error } = one;
+    let since = ago(*since, now);
+    format!("{chat} since {since}, {behind} more behind it, {attempts} attempts: {error}")
+}
+
+/// Describes the failures since the last success.
+fn failing(last: &LastExchanges, now: Timestamp) -> String {
+    let Some(failure) = &last.failure else { return String::new() };
+    let count = match failure.in_a_row {
+        0 | 1 => String::new(),
+        count => format!("{count} times in a row, "),
+    };
+    let success = match last.success {
+        Some(at) => format!("last success {}", ago(at, now)),
+        None => "no success since the start".to_owned(),
+    };
+    format!(" ({count}last {}; {success})", ago(failure.at, now))
+}
+
+#[cfg(test)]
+#[path = "status_tests.rs"]
+mod tests;

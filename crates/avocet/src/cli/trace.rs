@@ -1,0 +1,225 @@
+//! `avocet trace`: the way of a message as a timeline.
+
+use std::time::Duration;
+
+use avocet_gateway::Trace;
+use avocet_protocol::{
+    EventAnswer, EventDelivery, EventFailedRequest, EventKind, EventMessage, EventTool, EventTurn,
+    EventUsage, MessageId, Money, TraceSpan, TraceWork, thousands,
+};
+use avocet_text::{PlainTable, bar};
+use clap::Args;
+use jiff::tz::TimeZone;
+use serde_json::json;
+
+use crate::cli::events::answer;
+use crate::cli::reach::look;
+use crate::configuration::{Configuration, Uses};
+use crate::context::CommandContext;
+use crate::exit::{Exit, Failure};
+use crate::output::{moment, show};
+
+/// The length of the whole timeline, in characters.
+const WIDTH: usize = 24;
+/// The most characters of a quoted text.
+const QUOTED: usize = 60;
+
+#[derive(Debug, Args)]
+pub(crate) struct TraceArgs {
+    /// Id of the message, as `avocet ask` and `avocet sessions show` print it: m12.
+    message: MessageId,
+    /// Print JSON, with whole texts and arguments.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(context: &CommandContext, args: TraceArgs) -> Result<Exit, Failure> {
+    let TraceArgs { message, json } = args;
+    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let Some(log) = look(context, &configuration)? else {
+        return Err(Failure::new(Exit::Failed, format!("there is no message {message}")));
+    };
+    let spans: Vec<TraceSpan> = answer::<Trace>(&log, &Trace { message }).await?;
+    show(json, &spans, || timeline(&spans, &TimeZone::system()))
+}
+
+/// Formats the timeline: a head, and a row with a bar for each span.
+fn timeline(spans: &[TraceSpan], zone: &TimeZone) -> String {
+    let Some(first) = spans.first() else { return String::new() };
+    let begin = first.start;
+    let ends = spans.iter().map(|span| span.end.unwrap_or(span.start));
+    let whole = begin.until(ends.max().unwrap_or(begin));
+    let mut table = PlainTable::with_head(&["at", "time", "", "", ""]).align_right(0..2);
+    for span in spans {
+        let lasts = span.end.map(|end| span.start.until(end));
+        let time = match (lasts, has_length(&span.work)) {
+            (_, false) => String::new(),
+            (Some(lasts), true) => seconds(lasts),
+            (None, true) => "open".to_owned(),
+        };
+        let drawn = drawn(begin.until(span.start), lasts.unwrap_or_default(), whole);
+        let [name, text] = described(span);
+        table.row([seconds(begin.until(span.start)), time, drawn, name, text]);
+    }
+    format!("{}\n{table}{}", moment(begin, zone), sum(spans, whole))
+}
+
+fn has_length(work: &TraceWork) -> bool {
+    !matches!(work, TraceWork::Received { .. } | TraceWork::Ended { .. })
+}
+
+/// Draws a span within the whole time, exact to an eighth of a character.
+fn drawn(start: Duration, lasts: Duration, whole: Duration) -> String {
+    let most = u128::try_from(WIDTH * 8).unwrap_or_default();
+    let eighths = |time: Duration| {
+        let part = time.as_micros() * most / whole.as_micros().max(1);
+        usize::try_from(part).unwrap_or_default().min(WIDTH * 8)
+    };
+    let blanks = eighths(start) / 8;
+    let length =
+        (eighths(start + lasts) - blanks * 8).clamp(1, (WIDTH - blanks.min(WIDTH - 1)) * 8);
+    let blanks = blanks.min(WIDTH - 1);
+    let drawn = format!("{}{}", " ".repeat(blanks), bar(length));
+    format!("{drawn}{}", " ".repeat(WIDTH.saturating_sub(drawn.chars().count())))
+}
+
+/// Returns the name of a span, with its turn, and the text beside it.
+fn described(span: &TraceSpan) -> [String; 2] {
+    let (name, text) = match &span.work {
+        TraceWork::Received { message } => ("received", received(message)),
+        TraceWork::Queued => ("queued", String::new()),
+        TraceWork::Model { answer, usage } => ("model", answered(answer.as_ref(), usage)),
+        TraceWork::FailedRequest { request } => ("failed request", failure(request)),
+        TraceWork::Tool { call, tool } => ("tool", format!("{} ({call})", called(tool))),
+        TraceWork::Paused { waits_for } => {
+            let kinds: Vec<_> = waits_for.iter().map(|kind| kind.word()).collect();
+            ("waiting", format!("for {}", kinds.join(", ")))
+        }
+        TraceWork::Interrupted => ("interrupted", "the daemon ended or stopped".to_owned()),
+        TraceWork::Delivery { delivery, state } => ("delivery", delivered(delivery, *state)),
+        TraceWork::Ended { state, turn_info } => ("turn ended", ended(*state, turn_info.as_ref())),
+    };
+    let turn = span.turn.map(|turn| format!(" {turn}")).unwrap_or_default();
+    [format!("{name}{turn}"), text]
+}
+
+fn received(message: &EventMessage) -> String {
+    let from = message.sender_name.as_deref().unwrap_or(message.sender.as_str());
+    format!("from {from} in {}: {}", message.chat, quoted(&message.text))
+}
+
+fn answered(answer: Option<&EventAnswer>, usage: &[EventUsage]) -> String {
+    let answer = match answer {
+        Some(answer) if answer.calls.is_empty() => quoted(&answer.text),
+        Some(answer) => format!("calls {}", answer.calls.join(", ")),
+        None => "no answer".to_owned(),
+    };
+    usage.iter().map(cost).chain([answer]).collect::<Vec<_>>().join("; ")
+}
+
+/// Returns the model of a failed request and the reason: `openai/gpt-5, rate_limited (429)`.
+fn failure(EventFailedRequest { failure, .. }: &EventFailedRequest) -> String {
+    let status = failure.status.map(|status| format!(" ({status})")).unwrap_or_default();
+    let model = failure.model.iter().map(|model| format!("{model}, "));
+    model.chain([format!("{}{status}", failure.code.word())]).collect()
+}
+
+fn called(tool: &EventTool) -> String {
+    let result = match (tool.ok, tool.result_bytes) {
+        (Some(true), Some(bytes)) => format!("{} B", thousands(bytes)),
+        (Some(false), Some(bytes)) => format!("failed, {} B", thousands(bytes)),
+        _ => "no result".to_owned(),
+    };
+    format!("{} {} -> {result}", tool.name, cut(&json!(tool.arguments).to_string()))
+}
+
+fn delivered(delivery: &EventDelivery, state: EventKind) -> String {
+    let mut text = format!("{} to {}, {}", delivery.id, delivery.chat, word(state));
+    if let Some(id) = &delivery.platform_id {
+        text.push_str(&format!(" as {id}"));
+    }
+    if delivery.attempts > 1 {
+        text.push_str(&format!(", {} sends", delivery.attempts));
+    }
+    if let Some(error) = &delivery.error {
+        text.push_str(&format!(": {}", cut(error)));
+    }
+    text
+}
+
+fn ended(state: EventKind, turn: Option<&EventTurn>) -> String {
+    let mut text = word(state).to_owned();
+    if let Some(label) = turn.and_then(|turn| turn.label.as_deref()) {
+        text.push_str(&format!(" ({label})"));
+    }
+    if let Some(notice) = turn.and_then(|turn| turn.notice.as_deref()) {
+        text.push_str(&format!(": {}", cut(notice)));
+    }
+    text
+}
+
+/// Returns the state in the word of a kind.
+fn word(kind: EventKind) -> &'static str {
+    kind.word().split_once('.').map_or("", |(_, state)| state)
+}
+
+fn cost(EventUsage { model, usage, cost, .. }: &EventUsage) -> String {
+    let tokens = format!("{} + {} tokens", thousands(usage.input), thousands(usage.output));
+    match cost {
+        Some(cost) => format!("{model}, {tokens}, ${:.4}", cost.in_dollars()),
+        None => format!("{model}, {tokens}"),
+    }
+}
+
+/// Adds up the timeline in one line.
+fn sum(spans: &[TraceSpan], whole: Duration) -> String {
+    let (mut models, mut tools, mut tokens, mut cost) = (0, 0, 0, Money::default());
+    for span in spans {
+        match &span.work {
+            TraceWork::Model { usage, .. } => {
+                models += 1;
+                for one in usage {
+                    tokens += one.usage.input + one.usage.output;
+                    cost = cost + one.cost.unwrap_or_default();
+                }
+            }
+            TraceWork::Tool { .. } => tools += 1,
+            _ => {}
+        }
+    }
+    let mut text = format!("{} in all; model requests: {models}, calls: {tools}", seconds(whole));
+    text.push_str(&format!(", tokens: {}", thousands(tokens)));
+    if cost > Money::default() {
+        text.push_str(&format!(", ${:.4}", cost.in_dollars()));
+    }
+    text.push('\n');
+    text
+}
+
+/// Formats a time span: `0.004 s`, `12.3 s`, `2 min 5 s`, `3 h 12 min`.
+fn seconds(time: Duration) -> String {
+    match time.as_secs() {
+        0..10 => format!("{:.3} s", time.as_secs_f64()),
+        10..60 => format!("{:.1} s", time.as_secs_f64()),
+        seconds @ 60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        seconds => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("“{}”", cut(text))
+}
+
+/// Puts a text on one line and cuts it.
+fn cut(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= QUOTED {
+        return line;
+    }
+    let begin: String = line.chars().take(QUOTED).collect();
+    format!("{begin}…")
+}
+
+#[cfg(test)]
+#[path = "trace_tests.rs"]
+mod tests;

@@ -1,0 +1,388 @@
+//! Builds the agents of the configuration, with their models, tools and workspaces.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::path::{Path, PathBuf};
+use std::slice;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use avocet_agent::{
+    ABOUT_MARKS, AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, CoreTools, Marks,
+    ModelsByTask, PromptSettings, RenderedTurns, TurnLimits,
+};
+use avocet_bus::Bus;
+use avocet_config::{AgentDefaults, AgentTools, DEFAULT, Profile};
+use avocet_gateway::{AgentSummary, AttachedEditors};
+use avocet_jobs::ZoneCalendar;
+use avocet_mcp::McpClient;
+use avocet_outbox::ChannelRegistry;
+use avocet_protocol::{
+    Clock, ConvertPicture, Model, Models as ModelsPort, NoModel, PromptFile, Toolbox,
+};
+use avocet_session::{
+    Agent, AgentDirectories, AgentJobs, Agents, AttachmentFetcher, Attachments, BySession, Events,
+    NoDirectory,
+};
+use avocet_store::SqliteStore;
+use avocet_tools::{
+    AgentPolicy, BuiltinParts, PathLocks, SessionSources, ToolRegistry, WebAccess, add_builtin,
+};
+use jiff::tz::TimeZone;
+
+use crate::components::budgets::budgets;
+use crate::components::memories::SearchedMemories;
+use crate::components::models::Models;
+use crate::components::policy;
+use crate::components::prompt_file::OperatorPrompt;
+use crate::components::shell::Shells;
+use crate::components::web::{named_hosts, web};
+use crate::components::workspaces::{AgentWorkspaces, OpenWorkspace, binding, named_in_chat};
+use crate::configuration::{Agent as AgentPlace, Configuration};
+use crate::context::Otherwise;
+use crate::exit::{Exit, Failure};
+use crate::{redaction, registry};
+
+/// The instructions that lead every request. They are constant, so that a provider's cache of the
+/// beginning of a request stays valid.
+const SYSTEM: &str = "You are Avocet, an assistant in chats. Answer briefly, in the user's language, in \
+    Markdown. Paths are relative to the workspace. Say what you did and what you could not do.";
+
+/// The parts from which agents are built.
+#[derive(Debug, Clone)]
+pub(crate) struct AgentParts {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) otherwise: Otherwise,
+    pub(crate) configuration: Configuration,
+    pub(crate) models: Arc<Models>,
+    pub(crate) workspaces: Arc<AgentWorkspaces>,
+    pub(crate) shells: Arc<Shells>,
+    pub(crate) mcp: Arc<McpClient>,
+    /// The tools of single sessions.
+    pub(crate) session_sources: Arc<SessionSources>,
+    pub(crate) store: Arc<SqliteStore>,
+    pub(crate) memories: SearchedMemories,
+    pub(crate) channels: Arc<ChannelRegistry>,
+    pub(crate) bus: Arc<Bus>,
+    pub(crate) events: Arc<Events>,
+    pub(crate) editors: Arc<AttachedEditors>,
+    pub(crate) logs: AgentLogs,
+    pub(crate) attachments: Attachments,
+    pub(crate) kept: KeptByAgents,
+}
+
+/// The state that the agents of a changed configuration take over.
+#[derive(Debug, Clone)]
+pub(crate) struct KeptByAgents {
+    paths: Arc<PathLocks>,
+    marks: Marks,
+}
+
+impl Default for KeptByAgents {
+    fn default() -> Self {
+        let marks = Marks::new(uuid::Uuid::new_v4().as_u64_pair().0);
+        Self { paths: Arc::default(), marks }
+    }
+}
+
+impl AgentParts {
+    /// Builds all agents. Agents with the same workspace share its programs.
+    pub(crate) fn agents(self) -> Result<Agents, Failure> {
+        let web = web(&self.configuration, &self.clock, self.otherwise.web)?;
+        let hosts = named_hosts(&self.configuration)?;
+        AgentFactory { parts: self, web, hosts, known: Mutex::default() }.agents()
+    }
+}
+
+/// Returns the settings for attachments.
+pub(crate) fn attachments(
+    configuration: &Configuration,
+    shells: &Shells,
+    clock: &Arc<dyn Clock>,
+) -> Result<Attachments, Failure> {
+    let Configuration { document, settings, .. } = configuration;
+    let convert = shells.picture_converter(configuration.picture_directory());
+    Ok(Attachments {
+        convert: convert.map(|convert| Arc::new(convert) as Arc<dyn ConvertPicture>),
+        transcribe: registry::transcribe(document, settings, clock.clone())?,
+        max_bytes: settings.attachments.max_megabytes.saturating_mul(1024 * 1024),
+    })
+}
+
+/// Describes the profiles for clients.
+pub(crate) fn summaries(configuration: &Configuration) -> Arc<[AgentSummary]> {
+    let agents = configuration.agents.iter().map(|agent| {
+        let profile = &agent.profile;
+        AgentSummary::new(&profile.name, profile.agent.prompt.as_deref())
+    });
+    agents.collect()
+}
+
+/// Builds agents, and gives them other directories later.
+#[derive(Debug)]
+struct AgentFactory {
+    parts: AgentParts,
+    web: Arc<WebAccess>,
+    /// The hosts that the configuration names.
+    hosts: Arc<[String]>,
+    /// The directories of jobs so far, with the agent's name.
+    known: Mutex<BTreeMap<(String, PathBuf), DirectoryTools>>,
+}
+
+/// The parts of an agent that belong to a directory.
+#[derive(Debug, Clone)]
+struct DirectoryTools {
+    toolbox: Arc<dyn Toolbox>,
+    workspace: OpenWorkspace,
+}
+
+impl AgentFactory {
+    fn agents(self) -> Result<Agents, Failure> {
+        let prompt_settings = PromptSettings {
+            system: format!("{SYSTEM} {ABOUT_MARKS}").into(),
+            file: None,
+            zone: TimeZone::system(),
+            marks: self.parts.kept.marks,
+        };
+        let AgentParts { configuration, workspaces, models, .. } = &self.parts;
+        let mut shared: BTreeMap<&Path, ToolRegistry> = BTreeMap::new();
+        let mut agents = Vec::new();
+        for place in &configuration.agents {
+            let workspace = workspaces.at(&place.workspace)?;
+            let all = match shared.entry(&place.workspace) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(self.all_tools(place, &workspace)?),
+            };
+            let rules = self.rules(place);
+            policy::warn(all, &configuration.document, &rules);
+            let tools = self.tools(all, rules);
+            let prompt_settings = with_prompt(&prompt_settings, place);
+            let run = self.agent_loop(place, &workspace, tools, prompt_settings);
+            let run = run.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
+            agents.push((binding(&place.profile), agent(&place.profile, run)));
+        }
+        let (_, default) = agents.remove(0);
+        let (agents, models) = (BySession::new(default, agents), models.clone());
+        Ok(Agents { agents, models, directories: Arc::new(self) })
+    }
+
+    fn builtin(&self, place: &AgentPlace, workspace: &OpenWorkspace) -> BuiltinParts {
+        let AgentParts { configuration, store, memories, channels, bus, shells, clock, .. } =
+            &self.parts;
+        // A sub-agent stays in the workspace of its parent.
+        let there = configuration.agents.iter().filter(|one| one.workspace == place.workspace);
+        let profiles = there.map(|one| one.profile.name.clone());
+        BuiltinParts {
+            roots: workspace.roots.clone(),
+            editors: self.parts.editors.clone(),
+            memories: memories.memories.clone(),
+            history: store.clone(),
+            kept_results: store.clone(),
+            destinations: channels.clone(),
+            roles: bus.clone(),
+            skills: workspace.skills.clone(),
+            shell: shells.of(workspace.roots.workspace().root()),
+            web: self.web.clone(),
+            zone: TimeZone::system(),
+            tasks: store.clone(),
+            profiles: profiles.collect(),
+            schedules: store.clone(),
+            calendar: Arc::new(ZoneCalendar::new(&TimeZone::system())),
+            clock: clock.clone(),
+        }
+    }
+
+    /// Returns the tools of a workspace, before the rules of an agent.
+    fn all_tools(
+        &self,
+        place: &AgentPlace,
+        workspace: &OpenWorkspace,
+    ) -> Result<ToolRegistry, Failure> {
+        let AgentParts { clock, otherwise, configuration, mcp, session_sources, .. } = &self.parts;
+        let mut registry = ToolRegistry::new(clock.clone());
+        add_builtin(&mut registry, &self.builtin(place, workspace))
+            .and_then(|()| (otherwise.add_tools)(&mut registry))
+            .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+        let users = configuration.settings.tools.users.clone();
+        let registry = registry.with_source(mcp.clone(), users);
+        let mut registry = registry.with_sessions(session_sources.clone());
+        policy::open(&mut registry, &configuration.settings);
+        Ok(registry)
+    }
+
+    fn rules(&self, place: &AgentPlace) -> AgentPolicy {
+        let Configuration { settings, agents, .. } = &self.parts.configuration;
+        policy::policy(settings, agents, &place.profile.name)
+    }
+
+    fn tools(&self, all: &ToolRegistry, rules: AgentPolicy) -> Arc<dyn Toolbox> {
+        let tools = all
+            .with_same_tools()
+            .with_policy(rules, policy::approvals(&self.parts.configuration.settings))
+            .with_secrets(redaction::redactor());
+        Arc::new(tools.with_paths(self.parts.kept.paths.clone()).with_hosts(self.hosts.clone()))
+    }
+
+    fn fetcher(&self, workspace: &OpenWorkspace) -> AttachmentFetcher {
+        let AgentParts { attachments, channels, logs, clock, .. } = &self.parts;
+        AttachmentFetcher {
+            settings: attachments.clone(),
+            files: workspace.files.clone(),
+            channels: channels.clone(),
+            log: logs.turns.clone(),
+            clock: clock.clone(),
+        }
+    }
+
+    fn agent_loop(
+        &self,
+        place: &AgentPlace,
+        workspace: &OpenWorkspace,
+        toolbox: Arc<dyn Toolbox>,
+        prompt_settings: PromptSettings,
+    ) -> Result<AgentLoop, NoModel> {
+        let AgentParts { models, logs, configuration, memories, events, clock, .. } = &self.parts;
+        let profile = &place.profile.agent;
+        Ok(AgentLoop {
+            models: AgentModels {
+                main: models.model(&profile.model, &profile.fallbacks)?,
+                cheap: cheap(profile, models.as_ref())?,
+                tasks: by_task(profile, models.as_ref())?,
+            },
+            effort: profile.effort,
+            toolbox,
+            core_tools: core_tools(&profile.tools),
+            logs: logs.clone(),
+            limits: AgentLimits {
+                turn: limits(profile),
+                budgets: budgets(&configuration.settings.budgets),
+                root_tokens: None,
+            },
+            recall: AgentRecall {
+                recall: memories.recall(),
+                budget_tokens: u64::from(profile.recall_tokens),
+            },
+            prompt_settings,
+            rendered: RenderedTurns::default(),
+            files: workspace.files.clone(),
+            skills: workspace.skills.clone(),
+            attachments: Arc::new(self.fetcher(workspace)),
+            events: events.clone(),
+            clock: clock.clone(),
+        })
+    }
+
+    /// Opens a directory for an agent, and makes its tools there.
+    fn directory_tools(&self, agent: &str, directory: &Path) -> Result<DirectoryTools, Failure> {
+        let key = (agent.to_owned(), directory.to_owned());
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tools) = known.get(&key) {
+            return Ok(tools.clone());
+        }
+        let AgentParts { configuration, workspaces, .. } = &self.parts;
+        let place = configuration.agents.iter().find(|place| place.profile.is_named(agent));
+        let gone = || Failure::new(Exit::Failed, format!("there is no agent {agent}"));
+        let place = place.ok_or_else(gone)?;
+        let workspace = workspaces.at(directory)?;
+        let all = self.all_tools(place, &workspace)?;
+        let toolbox = self.tools(&all, self.rules(place));
+        let tools = DirectoryTools { toolbox, workspace };
+        known.insert(key, tools.clone());
+        Ok(tools)
+    }
+}
+
+impl AgentDirectories for AgentFactory {
+    fn in_directory(
+        &self,
+        agent: &str,
+        directory: &Path,
+        run: AgentLoop,
+    ) -> Result<AgentLoop, NoDirectory> {
+        let DirectoryTools { toolbox, workspace } =
+            self.directory_tools(agent, directory).map_err(|failure| NoDirectory {
+                directory: directory.display().to_string(),
+                why: failure.error.to_string(),
+            })?;
+        let attachments = Arc::new(self.fetcher(&workspace));
+        let OpenWorkspace { files, skills, .. } = workspace;
+        Ok(AgentLoop { toolbox, files, skills, attachments, ..run })
+    }
+
+    fn named(&self, directory: &str) -> Result<String, NoDirectory> {
+        let failed = |failure: Failure| NoDirectory {
+            directory: directory.to_owned(),
+            why: failure.error.to_string(),
+        };
+        named_in_chat(&self.parts.configuration, directory).map_err(failed)
+    }
+}
+
+/// Adds the prompt of a profile to the instructions.
+fn with_prompt(all: &PromptSettings, place: &AgentPlace) -> PromptSettings {
+    let prompt = place.profile.agent.prompt.as_deref();
+    let system = match prompt.map(str::trim).filter(|prompt| !prompt.is_empty()) {
+        Some(prompt) => format!("{}\n\n{prompt}", all.system).into(),
+        None => all.system.clone(),
+    };
+    let file = OperatorPrompt::of(place).map(|file| Arc::new(file) as Arc<dyn PromptFile>);
+    PromptSettings { system, file, ..all.clone() }
+}
+
+fn agent(profile: &Profile, run: AgentLoop) -> Agent {
+    Agent {
+        name: Some(profile.name.clone()).filter(|name| name != DEFAULT),
+        run,
+        fallbacks: profile.agent.fallbacks.clone(),
+        has_cheap_model: profile.agent.cheap_model.is_some(),
+        jobs: AgentJobs {
+            own_branch: profile.agent.job_branch,
+            pr_command: profile.agent.pr_command.clone(),
+        },
+    }
+}
+
+/// Returns the cheap model of an agent, with its main model as a fallback. Without a cheap model,
+/// returns the main one.
+fn cheap(agent: &AgentDefaults, models: &dyn ModelsPort) -> Result<Arc<dyn Model>, NoModel> {
+    let AgentDefaults { model, fallbacks, cheap_model, .. } = agent;
+    match cheap_model {
+        Some(cheap) => models.model(cheap, &[slice::from_ref(model), fallbacks].concat()),
+        None => models.model(model, fallbacks),
+    }
+}
+
+/// Returns the models by task, each with the main model as a fallback.
+fn by_task(agent: &AgentDefaults, models: &dyn ModelsPort) -> Result<ModelsByTask, NoModel> {
+    let AgentDefaults { model, fallbacks, models: tasks, .. } = agent;
+    let behind = [slice::from_ref(model), fallbacks].concat();
+    let of = |name: &Option<String>| name.as_ref().map(|name| models.model(name, &behind));
+    Ok(ModelsByTask {
+        vision: of(&tasks.vision).transpose()?,
+        long: of(&tasks.long).transpose()?,
+        code: of(&tasks.code).transpose()?,
+    })
+}
+
+/// Returns the tools whose schemas each request of an agent contains. An agent with a list of tools
+/// has all of them in its core.
+fn core_tools(tools: &AgentTools) -> CoreTools {
+    match &tools.core {
+        Some(core) => CoreTools::fixed(core.clone()),
+        None if tools.allow.iter().any(|pattern| pattern == "*") => CoreTools::default(),
+        None => CoreTools::by_window(tools.allow.clone()),
+    }
+}
+
+fn limits(agent: &AgentDefaults) -> TurnLimits {
+    TurnLimits {
+        max_tool_iterations: agent.max_tool_iterations,
+        max_tool_calls: agent.max_tool_calls,
+        max_duration: Duration::from_secs(agent.max_turn_seconds),
+        max_tokens: agent.max_turn_tokens,
+        context_tokens: agent.context_tokens,
+        max_children: agent.max_children,
+        max_depth: agent.max_depth,
+        ..TurnLimits::default()
+    }
+}

@@ -1,0 +1,267 @@
+//! The models of a configuration with its facts about them; each model is made once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use avocet_config::{ConfigError, Document, Profile, Settings, TaskModels, profiles};
+use avocet_llm::{
+    ConfiguredModel, CoolDowns, ModelCatalogue, ModelChain, ModelConfig, ModelHealth, ModelTable,
+    OfflineModel,
+};
+use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel, Price};
+
+use crate::components::catalogue;
+use crate::configuration::Configuration;
+use crate::registry;
+
+/// The provider that exists without configuration.
+const EMBEDDED: &str = "offline";
+
+/// Checks the configuration's entries about models, and that their providers are configured.
+pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), ConfigError> {
+    table(document, settings)?;
+    let own = settings.memory.consolidation.model.clone();
+    let own = own.map(|name| ("memory.consolidation.model".to_owned(), name));
+    for (path, name) in named(&profiles(document)?).into_iter().chain(own) {
+        check_name(settings, &name).map_err(|error| match error {
+            NoModel::Malformed(_) => {
+                let name = document.shown(&path, &name);
+                let message = format!("`{path}`: {name:?} is not of the form provider/model");
+                document.error_at(&path, message)
+            }
+            error => no_provider(document, &path, error),
+        })?;
+    }
+    Ok(())
+}
+
+/// The models of the configuration.
+#[derive(Debug)]
+pub(crate) struct Models {
+    document: Document,
+    settings: Settings,
+    configured: BTreeSet<String>,
+    table: ModelTable,
+    cool_downs: Arc<CoolDowns>,
+    health: Arc<ModelHealth>,
+    clock: Arc<dyn Clock>,
+    /// The file of an updated catalogue, read for each model that is made. `None`: the shipped one.
+    catalogue: Option<PathBuf>,
+    made: Mutex<BTreeMap<String, CachedModel>>,
+}
+
+/// A model that was made once.
+#[derive(Debug, Clone)]
+struct CachedModel {
+    made: ConfiguredModel,
+    /// The same model, with its requests recorded.
+    watched: Arc<dyn Model>,
+}
+
+impl Models {
+    /// Makes the models of a configuration, with the catalogue in its data directory.
+    pub(crate) fn of(
+        configuration: &Configuration,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, ConfigError> {
+        let Configuration { document, settings, data_dir, .. } = configuration;
+        let models = Self::new(document, settings, clock)?;
+        Ok(Self { catalogue: Some(catalogue::file(data_dir)), ..models })
+    }
+
+    fn new(
+        document: &Document,
+        settings: &Settings,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, ConfigError> {
+        let named = named(&profiles(document)?).into_iter().map(|(_, name)| name);
+        let own = settings.memory.consolidation.model.clone();
+        let described = settings.models.keys().filter(|name| !name.contains('*')).cloned();
+        Ok(Self {
+            document: document.clone(),
+            settings: settings.clone(),
+            configured: named.chain(own).chain(described).collect(),
+            table: table(document, settings)?,
+            cool_downs: Arc::new(CoolDowns::new(clock.clone())),
+            health: Arc::new(ModelHealth::new(clock.clone())),
+            clock,
+            catalogue: None,
+            made: Mutex::default(),
+        })
+    }
+
+    /// Returns the model of this name, without fallbacks.
+    pub(crate) fn made(&self, name: &str) -> Result<ConfiguredModel, NoModel> {
+        self.kept(name).map(|kept| kept.made)
+    }
+
+    /// Makes the model of this name anew, for a check that changes its settings.
+    pub(crate) fn separate(&self, name: &str) -> Result<ConfiguredModel, NoModel> {
+        let (provider, model) = check_name(&self.settings, name)?;
+        let made = self.make(name, provider, model);
+        made.map_err(|error| NoModel::Unusable(error.to_string()))
+    }
+
+    /// Returns the health of the providers.
+    pub(crate) fn health(&self) -> &Arc<ModelHealth> {
+        &self.health
+    }
+
+    fn kept(&self, name: &str) -> Result<CachedModel, NoModel> {
+        let (provider, model) = check_name(&self.settings, name)?;
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = made.get(name) {
+            return Ok(kept.clone());
+        }
+        let model = self.make(name, provider, model);
+        let model = model.map_err(|error| NoModel::Unusable(error.to_string()))?;
+        let watched = match model.clone() {
+            ConfiguredModel::Embedded(model) => model,
+            ConfiguredModel::Served(model) => self.health.watch_model(model),
+        };
+        let kept = CachedModel { made: model, watched };
+        made.insert(name.to_owned(), kept.clone());
+        Ok(kept)
+    }
+
+    fn make(
+        &self,
+        name: &str,
+        provider: &str,
+        model: &str,
+    ) -> Result<ConfiguredModel, ConfigError> {
+        if is_embedded(&self.settings, provider) {
+            return Ok(ConfiguredModel::Embedded(Arc::new(OfflineModel::new(self.clock.clone()))));
+        }
+        let facts = self.table.facts_of(name);
+        let made = registry::model(&self.document, provider, model, facts, self.clock.clone())?;
+        Ok(match (made, &self.catalogue) {
+            (ConfiguredModel::Served(model), Some(_)) => {
+                ConfiguredModel::Served(Arc::new(model.with_catalogue(&self.catalogue())))
+            }
+            (made, _) => made,
+        })
+    }
+
+    /// Reads the catalogue of models.
+    pub(crate) fn catalogue(&self) -> ModelCatalogue {
+        self.catalogue.as_deref().map_or_else(ModelCatalogue::default, catalogue::read)
+    }
+}
+
+impl ModelsPort for Models {
+    fn model(&self, name: &str, fallbacks: &[String]) -> Result<Arc<dyn Model>, NoModel> {
+        let first = self.kept(name)?.watched;
+        let others = fallbacks.iter().filter(|other| *other != name);
+        let others = others.map(|other| Ok(self.kept(other)?.watched));
+        let others: Vec<_> = others.collect::<Result<_, _>>()?;
+        if others.is_empty() {
+            return Ok(first);
+        }
+        Ok(Arc::new(ModelChain::new(first, others, self.cool_downs.clone())))
+    }
+
+    fn configured(&self) -> Vec<String> {
+        self.configured.iter().cloned().collect()
+    }
+}
+
+/// Returns the price of a model from `[models]`; `None` if it is unknown.
+pub(crate) fn price(
+    document: &Document,
+    settings: &Settings,
+    name: &str,
+) -> Result<Option<Price>, ConfigError> {
+    Ok(table(document, settings)?.facts_of(name).price)
+}
+
+/// Returns every model that an agent names, with the path of its key.
+fn named(profiles: &[Profile]) -> Vec<(String, String)> {
+    let of = |profile: &Profile| {
+        let agent = &profile.agent;
+        let path = |key: &str| profile.path(key);
+        let mut named = vec![(path("model"), agent.model.clone())];
+        let fallbacks = agent.fallbacks.iter().enumerate();
+        named.extend(
+            fallbacks.map(|(place, name)| (path(&format!("fallbacks[{place}]")), name.clone())),
+        );
+        named.extend(agent.cheap_model.clone().map(|name| (path("cheap_model"), name)));
+        let TaskModels { vision, long, code, .. } = &agent.models;
+        for (task, name) in [("vision", vision), ("long", long), ("code", code)] {
+            named.extend(name.clone().map(|name| (path(&format!("models.{task}")), name)));
+        }
+        named
+    };
+    profiles.iter().flat_map(of).collect()
+}
+
+/// Splits `provider/model`, and checks that the provider exists.
+fn check_name<'n>(settings: &Settings, name: &'n str) -> Result<(&'n str, &'n str), NoModel> {
+    let parts = name.split_once('/').filter(|(provider, model)| {
+        let is_word = |part: &str| !part.is_empty() && !part.contains(char::is_whitespace);
+        is_word(provider) && is_word(model)
+    });
+    let (provider, model) = parts.ok_or_else(|| NoModel::Malformed(name.to_owned()))?;
+    if !settings.providers.contains_key(provider) && !is_embedded(settings, provider) {
+        let known: BTreeSet<&str> =
+            settings.providers.keys().map(String::as_str).chain([EMBEDDED]).collect();
+        let known = known.into_iter().map(str::to_owned).collect();
+        return Err(NoModel::NoProvider { provider: provider.to_owned(), known });
+    }
+    Ok((provider, model))
+}
+
+fn is_embedded(settings: &Settings, provider: &str) -> bool {
+    provider == EMBEDDED && !settings.providers.contains_key(provider)
+}
+
+/// Creates the error for an unknown provider. A name that came from a reference is hidden.
+fn no_provider(document: &Document, path: &str, error: NoModel) -> ConfigError {
+    let NoModel::NoProvider { provider, known } = error else {
+        return document.error_at(path, format!("`{path}`: {error}"));
+    };
+    let provider = document.shown(path, &provider);
+    let known = known.join(", ");
+    let message = format!(
+        "`{path}`: there is no provider {provider:?}; there are {known}. Add a table \
+         [providers.{provider}]"
+    );
+    document.error_at(path, message)
+}
+
+/// Reads `[models]`.
+fn table(document: &Document, settings: &Settings) -> Result<ModelTable, ConfigError> {
+    let tables = settings.models.keys().map(|name| {
+        let path = format!("models.{name}");
+        check_pattern(document, settings, &path, name)?;
+        let config: ModelConfig = document.table(&path)?;
+        config.check_values().map_err(|(key, error)| {
+            let path = format!("{path}.{key}");
+            document.error_at(&path, format!("`{path}`: {error}"))
+        })?;
+        Ok((name.clone(), config))
+    });
+    tables.collect()
+}
+
+/// Checks that a pattern in `[models]` can fit a model.
+fn check_pattern(
+    document: &Document,
+    settings: &Settings,
+    path: &str,
+    name: &str,
+) -> Result<(), ConfigError> {
+    let provider = name.split('/').next().unwrap_or_default();
+    if provider.contains('*') {
+        return Ok(());
+    }
+    check_name(settings, name).map(|_| ()).map_err(|error| match error {
+        NoModel::Malformed(_) => document.error_at(path, format!("`{path}`: {error}")),
+        error => no_provider(document, path, error),
+    })
+}
+
+#[cfg(test)]
+#[path = "models_tests.rs"]
+mod tests;

@@ -1,0 +1,242 @@
+//! Loads the configuration, and finds the data directory, the socket and the workspaces.
+
+use std::path::{Path, PathBuf};
+
+use avocet_config::{Document, PLACES, Profile, Settings, profiles};
+use avocet_sandbox::{PathProtection, RootAccess};
+
+use crate::components::prompt_file::OperatorPrompt;
+use crate::components::roots::Others;
+use crate::components::{clients, consolidation, models, policy, roots, schedules};
+use crate::configuration::{Agent, Configuration, Root, Sandbox, Uses};
+use crate::context::{CommandContext, Global};
+use crate::environment::{environment, from_configuration, home};
+use crate::exit::{Exit, Failure};
+use crate::{logging, redaction, registry};
+
+/// The system's directory that programs see without a setting.
+const SEEN: &str = "/usr";
+
+impl Configuration {
+    /// Reads the configuration and checks the used parts, components included. The directories of
+    /// `[tools]` are checked when they are opened, since other commands work without them.
+    pub(crate) fn load(context: &CommandContext, uses: Uses) -> Result<Self, Failure> {
+        let document = match config_path(&context.cli) {
+            Some(path) => Document::read(&path, &environment, uses.references())?,
+            None => Document::empty(),
+        };
+        redaction::learn(document.secrets());
+        Self::of(context, document, uses)
+    }
+
+    /// Checks the used parts of a document, as [`Self::load`] does with the file.
+    pub(crate) fn of(
+        context: &CommandContext,
+        document: Document,
+        uses: Uses,
+    ) -> Result<Self, Failure> {
+        if uses != Uses::Check
+            && let Some(one) = document.unresolved().iter().find(|one| PLACES.contains(&&*one.key))
+        {
+            return Err(one.error.clone().into());
+        }
+        let settings: Settings = document.table("")?;
+        settings
+            .check()
+            .map_err(|(key, error)| document.error_at(key, format!("`{key}`: {error}")))?;
+        logging::check(&document, &settings.log)?;
+        registry::check(&document, &settings)?;
+        models::check(&document, &settings)?;
+        clients::check(&document, &settings)?;
+        consolidation::check(&document, &settings, context.clock.now())?;
+        policy::check_names(&document, &settings, &registry::tools(context)?)?;
+        let resolve = |path: &Path| from_configuration(&document, path);
+        let data_dir = match &settings.data_dir {
+            Some(path) => resolve(path)?,
+            None => default_data_dir()?,
+        };
+        let agents = agents(&document, &data_dir)?;
+        let schedules = schedules::configured(&document, &settings, &agents, context.clock.now())?;
+        let socket = match &settings.gateway.socket {
+            Some(path) => resolve(path)?,
+            None => data_dir.join("run/avocet.sock"),
+        };
+        let head_file = match &settings.audit.head_file {
+            Some(path) => resolve(path)?,
+            None => default_head_file(&data_dir),
+        };
+        let backups = settings.backup.directory.as_deref().map(resolve).transpose()?;
+        let mut sandbox = sandbox(&document, &settings)?;
+        let mut roots = tool_roots(&document, "read", &settings.tools.read, RootAccess::Read)?;
+        roots.extend(tool_roots(&document, "write", &settings.tools.write, RootAccess::Change)?);
+        let skills = skills(&document, &settings, &agents, &sandbox, &roots)?;
+        let unseen = |path: &&PathBuf| !path.starts_with(SEEN) && path.is_dir();
+        sandbox.read.extend(skills.iter().filter(unseen).cloned());
+        check_prompt_files(&document, uses, &agents, &changeable(&agents, &sandbox, &roots))?;
+        let workspaces = agents.iter().map(|agent| &agent.workspace);
+        let beside = roots.iter().map(|root| &root.path);
+        let reachable = workspaces.chain(beside).chain(&sandbox.read).chain(&sandbox.write);
+        roots::check_channels(&document, &reachable.collect::<Vec<_>>())?;
+        Ok(Self {
+            document,
+            settings,
+            data_dir,
+            agents,
+            schedules,
+            socket,
+            head_file,
+            backups,
+            sandbox,
+            roots,
+            skills,
+            fault: None,
+        })
+    }
+
+    /// Returns the paths that directories beside the workspaces must not overlap.
+    pub(crate) fn others(&self) -> Others<'_> {
+        let config = self.document.path().into_iter();
+        let own = [&self.data_dir, &self.socket, &self.head_file].map(PathBuf::as_path);
+        Others {
+            home: home(),
+            workspaces: self.agents.iter().map(|agent| agent.workspace.as_path()).collect(),
+            own: config.chain(own).chain(self.backups.as_deref()).collect(),
+            program: std::env::current_exe().ok(),
+            writable: &self.sandbox.write,
+        }
+    }
+}
+
+/// Returns the agents with their workspaces, which are checked.
+fn agents(document: &Document, data_dir: &Path) -> Result<Vec<Agent>, Failure> {
+    let agent = |profile: Profile| {
+        let workspace = match &profile.agent.workspace {
+            Some(path) => from_configuration(document, path)?,
+            None => data_dir.join("workspace"),
+        };
+        roots::check_workspace(document, &profile.name, &workspace, home().as_deref())?;
+        let prompt_file = profile.agent.prompt_file.as_deref();
+        let prompt_file = prompt_file.map(|path| from_configuration(document, path)).transpose()?;
+        Ok(Agent { profile, workspace, prompt_file })
+    };
+    profiles(document)?.into_iter().map(agent).collect()
+}
+
+fn sandbox(document: &Document, settings: &Settings) -> Result<Sandbox, Failure> {
+    let all = |paths: &[PathBuf]| {
+        let paths = paths.iter().map(|path| from_configuration(document, path));
+        paths.collect::<Result<Vec<_>, Failure>>()
+    };
+    let protection = PathProtection::new(&settings.sandbox.protected)
+        .map_err(|error| document.error_at("sandbox.protected", error.to_string()))?;
+    let (read, write) = (all(&settings.sandbox.read)?, all(&settings.sandbox.write)?);
+    Ok(Sandbox { read, write, protection: protection.into() })
+}
+
+/// Returns the directories of the system's skills. The agent must not be able to change them,
+/// because their files are trusted.
+fn skills(
+    document: &Document,
+    settings: &Settings,
+    agents: &[Agent],
+    sandbox: &Sandbox,
+    roots: &[Root],
+) -> Result<Vec<PathBuf>, Failure> {
+    let paths = settings.skills.paths.iter().map(|path| from_configuration(document, path));
+    let paths = paths.collect::<Result<Vec<_>, Failure>>()?;
+    roots::check_skills(document, &paths, &changeable(agents, sandbox, roots))?;
+    Ok(paths)
+}
+
+/// Returns the directories that agents can change.
+fn changeable<'a>(
+    agents: &'a [Agent],
+    sandbox: &'a Sandbox,
+    roots: &'a [Root],
+) -> Vec<&'a PathBuf> {
+    let changeable = roots.iter().filter(|root| root.access == RootAccess::Change);
+    let changeable = changeable.map(|root| &root.path).chain(&sandbox.write);
+    changeable.chain(agents.iter().map(|agent| &agent.workspace)).collect()
+}
+
+/// Refuses a file with a prompt that agents can change. The daemon does not start without such a
+/// file.
+fn check_prompt_files(
+    document: &Document,
+    uses: Uses,
+    agents: &[Agent],
+    changeable: &[&PathBuf],
+) -> Result<(), Failure> {
+    for agent in agents {
+        let Some(path) = &agent.prompt_file else { continue };
+        let key = agent.profile.path("prompt_file");
+        roots::check_prompt_file(document, &key, path, changeable)?;
+        if matches!(uses, Uses::Everything | Uses::Check)
+            && let Some(file) = OperatorPrompt::of(agent)
+        {
+            file.check(document)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the directories of the list `key` in `[tools]`.
+fn tool_roots(
+    document: &Document,
+    key: &str,
+    paths: &[PathBuf],
+    access: RootAccess,
+) -> Result<Vec<Root>, Failure> {
+    let root = |(place, path): (usize, &PathBuf)| {
+        let path = from_configuration(document, path)?;
+        Ok(Root { key: format!("tools.{key}[{place}]"), path, access })
+    };
+    paths.iter().enumerate().map(root).collect()
+}
+
+/// Returns the named file, or the one in the usual place if it exists.
+pub(crate) fn config_path(global: &Global) -> Option<PathBuf> {
+    let is_named = global.config.is_some() || environment("AVOCET_CONFIG").is_some();
+    config_place(global).filter(|path| is_named || path.exists())
+}
+
+/// Returns the named file, or the usual place; `None` without a home directory.
+pub(crate) fn config_place(global: &Global) -> Option<PathBuf> {
+    if let Some(path) = &global.config {
+        return Some(path.clone());
+    }
+    if let Some(path) = environment("AVOCET_CONFIG") {
+        return Some(path.into());
+    }
+    let directory = environment("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .or_else(|| home().map(|home| home.join(".config")))?;
+    Some(directory.join("avocet/config.toml"))
+}
+
+/// Returns systemd's `StateDirectory=`, or `avocet` in the user's state directory (XDG Base
+/// Directory Specification).
+fn default_data_dir() -> Result<PathBuf, Failure> {
+    if let Some(directory) = environment("STATE_DIRECTORY") {
+        return Ok(directory.into());
+    }
+    let state = environment("XDG_STATE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| home().map(|home| home.join(".local/state")));
+    state.map(|state| state.join("avocet")).ok_or_else(|| {
+        let message =
+            "there is no home directory to keep data in; set data_dir in the configuration";
+        Failure::new(Exit::Configuration, message)
+    })
+}
+
+/// Returns a file in systemd's `LogsDirectory=`, or beside the data directory. Write access to the
+/// data directory need not include the file.
+fn default_head_file(data_dir: &Path) -> PathBuf {
+    if let Some(directory) = environment("LOGS_DIRECTORY") {
+        return PathBuf::from(directory).join("audit-head");
+    }
+    let mut path = data_dir.as_os_str().to_owned();
+    path.push(".audit-head");
+    path.into()
+}

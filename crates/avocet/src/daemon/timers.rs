@@ -1,0 +1,51 @@
+//! The parts of the daemon that begin work at set times.
+
+use std::sync::Arc;
+
+use avocet_jobs::{RunnerParts, ScheduleService};
+use avocet_memory::MemoryConsolidator;
+use avocet_protocol::{Clock, Live};
+use avocet_store::SqliteStore;
+use avocet_supervise::Group;
+
+use crate::components::models::Models;
+use crate::components::schedules::AgentChecklists;
+use crate::components::{consolidation, schedules};
+use crate::configuration::Configuration;
+use crate::daemon::connections::Connections;
+use crate::exit::Failure;
+
+/// The parts that begin work at set times.
+pub(crate) struct Timers {
+    pub(crate) schedules: ScheduleService,
+    pub(crate) consolidator: Live<MemoryConsolidator>,
+}
+
+impl Timers {
+    /// Starts both. The schedules of the configuration are stored first.
+    pub(crate) async fn start(
+        configuration: &Configuration,
+        connections: &Connections,
+        store: &Arc<SqliteStore>,
+        models: &Models,
+        clock: &Arc<dyn Clock>,
+        group: &Group,
+    ) -> Result<Self, Failure> {
+        let Connections { channels, workspaces, deliverer, bus, .. } = connections;
+        let runner = RunnerParts {
+            schedules: store.clone(),
+            destinations: channels.clone(),
+            deliveries: Arc::new(deliverer.clone()),
+            lanes: bus.clone(),
+            checklists: Arc::new(AgentChecklists::new(configuration, workspaces)?),
+            clock: clock.clone(),
+        };
+        let schedules = schedules::start(configuration, bus, runner, group).await?;
+        let consolidator =
+            Live::new(consolidation::consolidator(configuration, models, store, clock)?);
+        let regular = &configuration.settings.memory.consolidation;
+        let work = Arc::new(consolidator.clone());
+        consolidation::start(regular, store.clone(), work, clock, group)?;
+        Ok(Self { schedules, consolidator })
+    }
+}
