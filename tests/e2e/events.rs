@@ -164,6 +164,11 @@ fn trace_shows_the_way_of_a_message() {
     let spans = printed_json(&home, &["trace", &message]);
     let types: Vec<_> = spans.as_array().unwrap().iter().map(|span| &span["type"]).collect();
     assert_eq!(types[..3], ["received", "queued", "model"]);
+    for id in ["t1", "o1"] {
+        assert_eq!(printed_json(&home, &["trace", id]), spans, "{id}");
+    }
+    let odd = run(&home, &["trace", "x1"]);
+    assert_names(&odd.err, &["x1", "m, t or o"]);
     let missing = run(&home, &["trace", "m99"]);
     assert_names(&missing.err, &["there are no events of m99"]);
     assert_eq!(missing.code, Some(1));

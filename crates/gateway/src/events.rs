@@ -66,13 +66,19 @@ impl RunMethod for Trace {
     type Ports<'a> = EventPorts<'a>;
 
     async fn run(ports: Self::Ports<'_>, Self { message }: Self) -> Answered<Self> {
-        let events = ports.log.message_events(message).await.map_err(unavailable)?;
+        let events = ports.log.traced_events(message).await.map_err(unavailable)?;
         if events.is_empty() {
             let message = format!(
-                "there are no events of {message}; the message is unknown, or its events were \
-                 removed ([retention] events)"
+                "there are no events of {message}; the id is unknown, or its events were removed \
+                 ([retention] events)"
             );
             return Err(RpcError::new(RpcError::NOT_FOUND, message));
+        }
+        // The first event is one of the conversation; a later one may be a delivery to another chat.
+        if let (Some(scope), Some(first)) = (&ports.scope, events.first())
+            && !scope.owns_event(first)
+        {
+            return Err(scope.foreign(&message));
         }
         Reply::without_secrets(&trace_of(events), ports.redactor)
     }

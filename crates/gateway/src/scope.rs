@@ -129,7 +129,8 @@ impl ChatScope<'_> {
         if self.reaches(session) { Ok(()) } else { Err(self.foreign(session)) }
     }
 
-    fn foreign(&self, chat: &impl std::fmt::Display) -> RpcError {
+    /// Returns the error of a call that touches a chat of others.
+    pub(crate) fn foreign(&self, chat: &impl std::fmt::Display) -> RpcError {
         self.caller.refusal(&format!("{chat} is not one of its chats"), "chats")
     }
 

@@ -1,7 +1,7 @@
 //! The methods about the event log.
 
 use avocet_protocol::{
-    EventSeq, LogEvent, MessageId, SessionId, Subscriber, SubscriberName, TraceSpan,
+    EventSeq, LogEvent, SessionId, Subscriber, SubscriberName, TraceSpan, TraceSubject,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,12 +46,12 @@ pub struct EventList {
     pub removed: i64,
 }
 
-/// `trace`: the timeline of a message, without secrets: a list of `TraceSpan`.
+/// `trace`: the timeline of a message, a turn or a delivery, without secrets: a list of `TraceSpan`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
-    /// The message.
-    pub message: MessageId,
+    /// The message (`m12`), or the turn (`t4`) or the delivery (`o9`).
+    pub message: TraceSubject,
 }
 
 /// `subscriber.remove`: forgets the position of a subscriber. The result is null.
@@ -102,4 +102,4 @@ method!(ListEvents = "events.list": Self => EventList, Observer, Touches::Events
 method!(Subscribe = "subscribe": Self => Subscribed, Observer, Touches::Events, optional_params);
 method!(ListSubscribers = "subscriber.list": NoParams => Vec<Subscriber>, Operator, Touches::Everything);
 method!(RemoveSubscriber = "subscriber.remove": Self => (), Operator, Touches::Everything);
-method!(Trace = "trace": Self => Vec<TraceSpan>, Observer, Touches::Message);
+method!(Trace = "trace": Self => Vec<TraceSpan>, Observer, Touches::Events);

@@ -35,7 +35,7 @@ pub enum Touches {
     Schedule,
     /// The rows of a list. Rows of other chats are left out.
     Rows(ListRows),
-    /// Events. Those of other chats are left out.
+    /// Events. Those of other chats are left out; the timeline of another chat is refused.
     Events,
 }
 

@@ -75,6 +75,7 @@ mod tool_groups;
 mod tool_outcome;
 mod toolbox;
 mod trace;
+mod trace_subject;
 mod transcribe;
 mod trust;
 mod turn;
@@ -234,6 +235,7 @@ pub use tool_outcome::{
 };
 pub use toolbox::{MAX_ABOUT, PreparedCall, ToolSpec, Toolbox, UNTRUSTED_TOOL, is_rare};
 pub use trace::{TraceSpan, TraceWork, trace};
+pub use trace_subject::TraceSubject;
 pub use transcribe::{Recording, Transcribe, TranscribeError};
 pub use trust::{LeastTrust, Trust};
 pub use turn::{

@@ -2,6 +2,7 @@
 //! rows that they are about.
 
 mod history;
+mod traced;
 
 use async_trait::async_trait;
 use avocet_protocol::{
@@ -9,7 +10,7 @@ use avocet_protocol::{
     EventFailedRequest, EventFilter, EventHistory, EventKind, EventLog, EventMemory, EventMessage,
     EventPage, EventRange, EventSchedule, EventSeq, EventTool, EventTurn, EventUsage, InboundKind,
     LogEvent, MemoryChangeId, MemoryId, MessageId, Money, Outcome, Purpose, ScheduleId, SessionId,
-    Subscriber, SubscriberName, Timestamp, TurnId, Usage, WaitKind,
+    Subscriber, SubscriberName, Timestamp, TraceSubject, TurnId, Usage, WaitKind,
 };
 use rusqlite::{Row, ToSql, params};
 use tokio::sync::watch;
@@ -49,8 +50,8 @@ impl EventLog for SqliteStore {
         self.read(move |db| event_page(db, after, &filter, limit)).await
     }
 
-    async fn message_events(&self, message: MessageId) -> Result<Vec<LogEvent>> {
-        self.read(move |db| message_events(db, message)).await
+    async fn traced_events(&self, subject: TraceSubject) -> Result<Vec<LogEvent>> {
+        self.read(move |db| traced::traced_events(db, subject)).await
     }
 
     async fn event_history(&self, event: &LogEvent) -> Result<Option<EventHistory>> {
@@ -201,22 +202,6 @@ fn text_bytes(detail: &EventDetail) -> usize {
         EventDetail::Schedule(schedule) => schedule.body.len(),
         EventDetail::Usage(_) | EventDetail::FailedRequest(_) => 0,
     }
-}
-
-fn message_events(db: Db<'_>, message: MessageId) -> Result<Vec<LogEvent>> {
-    let turn = db.query_row("SELECT turn FROM inbound WHERE id = ?1", [message.0], |row| {
-        row.get::<_, Option<i64>>(0)
-    })?;
-    let rows = db.query_rows(
-        &format!(
-            "WITH RECURSIVE tree (id) AS (SELECT ?2 WHERE ?2 IS NOT NULL UNION ALL \
-                 SELECT turns.id FROM tree JOIN turns ON turns.parent = tree.id) \
-             {EVENTS} WHERE turn IN tree OR (row = ?1 AND kind GLOB 'message.*') ORDER BY seq"
-        ),
-        params![message.0, turn.flatten()],
-        event_row,
-    )?;
-    rows.into_iter().map(|row| read_event(db, row)).collect()
 }
 
 /// Adds the details to an event.

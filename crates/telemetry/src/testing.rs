@@ -8,7 +8,7 @@ use avocet_protocol::{
     CallId, DeliveryId, EventAnswer, EventDelivery, EventDetail, EventFailedRequest, EventFilter,
     EventHistory, EventKind, EventLog, EventMessage, EventPage, EventRange, EventSeq, EventTool,
     EventTurn, EventUsage, FailureCode, LogEvent, MessageId, Money, Purpose, StoreError,
-    Subscriber, SubscriberName, Timestamp, TurnFailure, TurnId, Usage, WaitKind,
+    Subscriber, SubscriberName, Timestamp, TraceSubject, TurnFailure, TurnId, Usage, WaitKind,
 };
 use avocet_testkit::START;
 use serde_json::json;
@@ -176,7 +176,7 @@ impl EventLog for LogInMemory {
         Ok(EventPage { events, next })
     }
 
-    async fn message_events(&self, _message: MessageId) -> Result<Vec<LogEvent>, StoreError> {
+    async fn traced_events(&self, _subject: TraceSubject) -> Result<Vec<LogEvent>, StoreError> {
         Ok(Vec::new())
     }
 

@@ -1,11 +1,11 @@
-//! `avocet trace`: the way of a message as a timeline.
+//! `avocet trace`: the way of a message, a turn or a delivery as a timeline.
 
 use std::time::Duration;
 
 use avocet_gateway::Trace;
 use avocet_protocol::{
     EventAnswer, EventDelivery, EventFailedRequest, EventKind, EventMessage, EventTool, EventTurn,
-    EventUsage, MessageId, Money, TraceSpan, TraceWork, thousands,
+    EventUsage, Money, TraceSpan, TraceSubject, TraceWork, thousands,
 };
 use avocet_text::{PlainTable, bar};
 use clap::Args;
@@ -26,20 +26,20 @@ const QUOTED: usize = 60;
 
 #[derive(Debug, Args)]
 pub(crate) struct TraceArgs {
-    /// Id of the message, as `avocet ask` and `avocet sessions show` print it: m12.
-    message: MessageId,
+    /// Id of the message, its turn or one of its deliveries, as other commands print it: m12, t4, o9.
+    id: TraceSubject,
     /// Print JSON, with whole texts and arguments.
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) async fn run(context: &CommandContext, args: TraceArgs) -> Result<Exit, Failure> {
-    let TraceArgs { message, json } = args;
+    let TraceArgs { id, json } = args;
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let Some(log) = look(context, &configuration)? else {
-        return Err(Failure::new(Exit::Failed, format!("there is no message {message}")));
+        return Err(Failure::new(Exit::Failed, format!("there is no {id}")));
     };
-    let spans: Vec<TraceSpan> = answer::<Trace>(&log, &Trace { message }).await?;
+    let spans: Vec<TraceSpan> = answer::<Trace>(&log, &Trace { message: id }).await?;
     show(json, &spans, || timeline(&spans, &TimeZone::system()))
 }
 

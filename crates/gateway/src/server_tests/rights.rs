@@ -98,6 +98,10 @@ async fn client_limited_to_chats_reaches_no_other_chat_by_any_method() {
                 Touches::Nothing => assert!(answer.is_ok(), "{name}: {answer:?}"),
                 Touches::Rows(_) => assert_eq!(answer, Ok(json!([])), "{name}"),
                 Touches::Events if name == "subscribe" => assert!(answer.is_ok(), "{answer:?}"),
+                Touches::Events if name == "trace" => {
+                    let (code, message) = answer.unwrap_err();
+                    assert_eq!(code, RpcError::NOT_ALLOWED, "{message}");
+                }
                 Touches::Events => assert_eq!(answer.unwrap()["events"], json!([]), "{name}"),
                 _ => {
                     let (code, message) = answer.unwrap_err();

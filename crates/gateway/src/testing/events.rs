@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use avocet_protocol::{
     EventDetail, EventFilter, EventHistory, EventKind, EventLog, EventMessage, EventPage,
     EventRange, EventSeq, LogEvent, MessageId, SessionId, StoreError, Subscriber, SubscriberName,
-    Timestamp,
+    Timestamp, TraceSubject,
 };
 use tokio::sync::watch;
 
@@ -93,9 +93,17 @@ impl EventLog for FakeDaemon {
         Ok(EventPage { events: found, next })
     }
 
-    async fn message_events(&self, message: MessageId) -> Result<Vec<LogEvent>, StoreError> {
+    async fn traced_events(&self, subject: TraceSubject) -> Result<Vec<LogEvent>, StoreError> {
         let events = self.log.events.lock().unwrap();
-        Ok(events.iter().filter(|event| event.seq.0 == message.0).cloned().collect())
+        let is_traced = |event: &&LogEvent| match (subject, &event.detail) {
+            (TraceSubject::Message(id), _) => event.seq.0 == id.0,
+            (TraceSubject::Turn(id), _) => event.turn == Some(id),
+            (TraceSubject::Delivery(id), Some(EventDetail::Delivery(delivery))) => {
+                delivery.id == id
+            }
+            (TraceSubject::Delivery(_), _) => false,
+        };
+        Ok(events.iter().filter(is_traced).cloned().collect())
     }
 
     async fn event_history(&self, _event: &LogEvent) -> Result<Option<EventHistory>, StoreError> {

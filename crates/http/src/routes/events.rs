@@ -112,10 +112,10 @@ fn last_event(headers: &HeaderMap) -> Result<Option<EventSeq>, Problem> {
         .ok_or_else(|| Problem::bad_request("Last-Event-ID is not a number of an event"))
 }
 
-/// Show the timeline of a message: its waits, models, tools and deliveries.
+/// Show the timeline of a message, a turn or a delivery: its waits, models, tools and deliveries.
 #[utoipa::path(
     get, path = "/v1/messages/{id}/trace", tag = "events",
-    params(("id" = String, Path, pattern = "^m[0-9]+$", description = "The message: `m12`")),
+    params(("id" = String, Path, pattern = "^[mto][0-9]+$", description = "The message, the turn or the delivery: `m12`, `t4`, `o9`")),
     responses((status = 200, description = "The spans, by their begin"), Problem),
 )]
 pub(crate) async fn trace(

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use super::Result;
-use crate::{CallId, MessageId, SessionId, SubscriberName, Timestamp, TurnId};
+use crate::{CallId, SessionId, SubscriberName, Timestamp, TraceSubject, TurnId};
 
 pub use kind::{EventKind, event_kinds};
 pub use logged::{
@@ -30,9 +30,10 @@ pub trait EventLog: fmt::Debug + Send + Sync {
     /// limited part of the log, so that it may be empty before the end.
     async fn events(&self, after: EventSeq, filter: &EventFilter, limit: u32) -> Result<EventPage>;
 
-    /// Returns the events of a message, its turn, the turn's sub-agents, and their deliveries.
-    /// Empty if the log has no such message, or has removed its events.
-    async fn message_events(&self, message: MessageId) -> Result<Vec<LogEvent>>;
+    /// Returns the events of a message, its turn, the turn's sub-agents, and their deliveries; of a
+    /// turn, the same with all its messages; of a delivery, those of its turn, or its own if another
+    /// program sent it. Empty if the log has no such row, or has removed its events.
+    async fn traced_events(&self, subject: TraceSubject) -> Result<Vec<LogEvent>>;
 
     /// Returns the events that led to an event of a turn or of its delivery. `None` if the event
     /// belongs to no turn, or if the log has removed the turn.

@@ -1,9 +1,9 @@
 //! Rules of the event log.
 
 use avocet_protocol::{
-    CallId, Content, EventDetail, EventFilter, EventHistory, EventKind, EventPage, EventSeq,
-    LogEvent, MessageId, Outcome, PlatformId, Preview, Receipt, SendEnd, Showing, SubscriberName,
-    Timestamp, ToolClass, TurnId, WaitKind,
+    CallId, Content, DeliveryId, EventDetail, EventFilter, EventHistory, EventKind, EventPage,
+    EventSeq, LogEvent, MessageId, Outcome, PlatformId, Preview, Receipt, SendEnd, Showing,
+    SubscriberName, Timestamp, ToolClass, TraceSubject, TurnId, WaitKind,
 };
 
 use super::Backend;
@@ -41,8 +41,12 @@ impl World<'_> {
         self.ports.events.confirm_events(&name, EventSeq(upto)).await.unwrap();
     }
 
+    async fn traced(&self, subject: TraceSubject) -> Vec<LogEvent> {
+        self.ports.events.traced_events(subject).await.unwrap()
+    }
+
     async fn message_kinds(&self, message: MessageId) -> Vec<&'static str> {
-        kinds(&self.ports.events.message_events(message).await.unwrap())
+        kinds(&self.traced(TraceSubject::Message(message)).await)
     }
 }
 
@@ -117,6 +121,10 @@ pub async fn events_follow_a_message_to_its_delivery(backend: &impl Backend) {
     assert_eq!(texts, expected);
     let Some(EventDetail::Message(done)) = &events[8].detail else { panic!("{:?}", events[8]) };
     assert_eq!(done.outcome, Some(Outcome::Replied));
+    let Some(EventDetail::Delivery(sent)) = &events[11].detail else { panic!("{:?}", events[11]) };
+    for subject in [TraceSubject::Turn(turn), TraceSubject::Delivery(sent.id)] {
+        assert_eq!(world.traced(subject).await, events, "{subject}");
+    }
 }
 
 /// A crash shows as the start of a daemon, and as the new states of what was under way.
@@ -155,6 +163,10 @@ pub async fn events_of_a_delivery_without_a_turn_have_the_session_of_its_chat(
     assert!(events.iter().all(|event| event.session.as_ref() == Some(&b)));
     let Some(EventDetail::Delivery(delivery)) = &events[2].detail else { panic!("{events:?}") };
     assert_eq!(delivery.error.as_deref(), Some("no such chat"));
+    assert_eq!(world.traced(TraceSubject::Delivery(id)).await, events);
+    for unknown in [TraceSubject::Turn(TurnId(99)), TraceSubject::Delivery(DeliveryId(99))] {
+        assert_eq!(world.traced(unknown).await, [], "{unknown}");
+    }
 }
 
 /// A preview is no delivery until it becomes the reply.
@@ -216,7 +228,7 @@ pub async fn events_of_a_message_include_its_sub_agents(backend: &impl Backend) 
     world.say(&session("other"), "noise").await;
     world.settle(child.id, &reply("found")).await.unwrap();
     let message = turn.origin.messages()[0].id;
-    let events = world.ports.events.message_events(message).await.unwrap();
+    let events = world.traced(TraceSubject::Message(message)).await;
     let of_child: Vec<_> =
         events.iter().filter(|event| event.turn == Some(child.id)).cloned().collect();
     let expected = ["turn.queued", "turn.running", "turn.done", "model.answered"];

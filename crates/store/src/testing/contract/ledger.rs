@@ -5,8 +5,8 @@ use std::time::Duration;
 use avocet_protocol::{
     CommandAction, CommandReply, EventDetail, EventFailedRequest, EventKind, FailedRequest,
     FailureCode, Money, NewStep, Purpose, RequestOutcome, SessionId, Settlement, Spending, Spent,
-    StoreError, Suspects, Timestamp, Total, TurnFailure, TurnId, Usage, UsageBy, UsageEntry,
-    UsageRow,
+    StoreError, Suspects, Timestamp, Total, TraceSubject, TurnFailure, TurnId, Usage, UsageBy,
+    UsageEntry, UsageRow,
 };
 
 use super::Backend;
@@ -79,7 +79,7 @@ pub async fn record_usage_keeps_a_failed_request_for_the_timeline(backend: &impl
     for turn in [Some(turn), None] {
         world.ports.ledger.record_usage(turn, &a, &entries).await.unwrap();
     }
-    let events = world.ports.events.message_events(message).await.unwrap();
+    let events = world.ports.events.traced_events(TraceSubject::Message(message)).await.unwrap();
     let found: Vec<_> = events
         .iter()
         .filter(|event| event.kind == EventKind::RequestFailed)
