@@ -110,7 +110,7 @@ impl EventDecoder {
     /// Passes on the events that wait for the other half of a character.
     ///
     /// # Errors
-    /// As for [`Self::take`].
+    /// As for [`Self::take_data`].
     pub(crate) fn release_held<A: StreamedAnswer>(
         &mut self,
         answer: &mut A,

@@ -33,7 +33,7 @@ pub trait JobControl: fmt::Debug + Send + Sync {
     async fn end_job(&self, id: JobId) -> Result<bool, StoreError>;
 }
 
-/// A request for a job.
+/// A task that is about to become a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobRequest {
     /// The person or process that submits it.

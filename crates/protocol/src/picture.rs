@@ -19,7 +19,7 @@ pub trait ConvertPicture: fmt::Debug + Send + Sync {
     ) -> Result<Vec<u8>, String>;
 }
 
-/// A format of pictures.
+/// A format that the first bytes of a file tell.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PictureFormat {
     /// The name for people: `HEIC`.

@@ -14,7 +14,7 @@ pub trait Speak: fmt::Debug + Send + Sync {
     /// The length of the longest text, in characters. At least 1.
     fn max_characters(&self) -> usize;
 
-    /// Returns the cost of speaking a text.
+    /// Known before the text is spoken.
     fn cost(&self, text: &str) -> Spent;
 
     /// Returns the recording of a plain text, in Ogg Opus.

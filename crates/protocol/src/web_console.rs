@@ -57,7 +57,7 @@ pub struct WebAsset {
     pub path: &'static str,
     /// Its media type (RFC 6838).
     pub media_type: &'static str,
-    /// All of its bytes.
+    /// A part of the program.
     pub bytes: &'static [u8],
 }
 

@@ -18,7 +18,7 @@ pub struct DirectoryEntry {
     pub kind: EntryKind,
 }
 
-/// The kind of an entry.
+/// Found out without opening the entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EntryKind {
     /// A directory.

@@ -208,7 +208,7 @@ impl Receiver<'_> {
         self.commit_for(audience(&self.bot(me), updates), me, updates, cursor).await
     }
 
-    /// Like [`Self::commit`], for a known audience.
+    /// Like [`Self::commit_updates`], for a known audience.
     pub(crate) async fn commit_for(
         &self,
         audience: Audience,

@@ -84,7 +84,7 @@ pub struct FileEntry {
 /// The state of a memory that an entry shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShownMemory {
-    /// The memory.
+    /// A log that was restored may lack it.
     pub id: MemoryId,
     /// Its number of changes.
     pub revision: u32,
@@ -95,7 +95,7 @@ pub struct ShownMemory {
 /// An edit that the log now contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenEdit {
-    /// The memory.
+    /// The new one, if the edit made one.
     pub memory: MemoryId,
     /// The kind of the edit.
     pub kind: TakenEditKind,

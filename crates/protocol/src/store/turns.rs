@@ -290,7 +290,7 @@ impl NewWait {
     }
 }
 
-/// An open wait.
+/// A wait without a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenWait {
     /// Its id.
