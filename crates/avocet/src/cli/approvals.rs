@@ -8,7 +8,7 @@ use avocet_protocol::{ApprovalDecision, OpenApproval, Timestamp, WaitId};
 use avocet_session::Decisions;
 use clap::{Args, Subcommand};
 
-use crate::cli::reach::{all_rows, call};
+use crate::cli::reach::{all_rows, call_daemon_or_log};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{print, show, span};
@@ -76,7 +76,7 @@ async fn ask<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answe
 where
     M: ClientMethod + for<'a> RunMethod<Ports<'a> = ApprovalPorts<'a>>,
 {
-    call::<M>(context, params, async |log, params| {
+    call_daemon_or_log::<M>(context, params, async |log, params| {
         let decisions = Decisions::in_log(log.store.clone(), log.store.clone());
         let ports = ApprovalPorts { approvals: &decisions, redactor: &redaction::redactor() };
         Ok(run_method::<M>(ports, params).await)

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::cli::faulty_file::for_daemon;
 use crate::cli::link::new_key;
-use crate::cli::reach::{OfflineLog, Reached, bus_to_log, call, reach};
+use crate::cli::reach::{OfflineLog, Reached, bus_to_log, call_daemon_or_log, reach_daemon_or_log};
 use crate::cli::values::{GivenSession, given_session};
 use crate::components::json_answers::JsonAnswers;
 use crate::components::models::Models;
@@ -71,7 +71,7 @@ pub(crate) async fn run(context: &CommandContext, ask: AskArgs) -> Result<Exit, 
         None => new_key().map_err(|error| Failure::new(Exit::Failed, error.0))?,
     };
     let ask = Ask { session, text, key: Some(key), attachments: Vec::new() };
-    match reach(context, &configuration).await? {
+    match reach_daemon_or_log(context, &configuration).await? {
         Reached::Log(_) if wait => Err(Failure::new(
             Exit::NoDaemon,
             "no daemon runs, so there would be no answer; start one with `avocet run`, or leave \
@@ -123,15 +123,16 @@ async fn in_json(
     question: &JsonQuestion,
     json: bool,
 ) -> Result<Exit, Failure> {
-    let found: JsonAnswer = call::<JsonQuestion>(context, question, async |log, params| {
-        // Unlike most commands on a log, this one sends a request.
-        let configuration = Configuration::load(context, Uses::Everything)?;
-        let clock = &context.clock;
-        let models = Arc::new(Models::of(&configuration, clock.clone())?);
-        let asker = JsonAnswers::new(&configuration, models, log.store.clone(), clock);
-        Ok(run_method::<JsonQuestion>(&asker, params).await)
-    })
-    .await?;
+    let found: JsonAnswer =
+        call_daemon_or_log::<JsonQuestion>(context, question, async |log, params| {
+            // Unlike most commands on a log, this one sends a request.
+            let configuration = Configuration::load(context, Uses::Everything)?;
+            let clock = &context.clock;
+            let models = Arc::new(Models::of(&configuration, clock.clone())?);
+            let asker = JsonAnswers::new(&configuration, models, log.store.clone(), clock);
+            Ok(run_method::<JsonQuestion>(&asker, params).await)
+        })
+        .await?;
     match &found.answer {
         Some(answer) if !json => print_json(answer)?,
         _ if json => print_json(&found)?,

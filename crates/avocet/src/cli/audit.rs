@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 use serde_json::json;
 
-use crate::cli::reach::look;
+use crate::cli::reach::open_log_read_only;
 use crate::cli::values::{rows, session_id};
 use crate::components::audit::{Checked, check};
 use crate::configuration::{Configuration, Uses};
@@ -62,7 +62,7 @@ pub(crate) async fn run(context: &CommandContext, audit: AuditArgs) -> Result<Ex
     let zone = TimeZone::system();
     let since = since.map(|since| moment_of(&since, context.clock.now(), &zone)).transpose()?;
     let configuration = Configuration::load(context, Uses::Daemon)?;
-    let rows = match look(context, &configuration)? {
+    let rows = match open_log_read_only(context, &configuration)? {
         Some(log) => log.audit_rows(&AuditFilter { session, since, kind, before, limit }).await?,
         None => Vec::new(),
     };
@@ -83,7 +83,7 @@ pub(crate) async fn run(context: &CommandContext, audit: AuditArgs) -> Result<Ex
 async fn verify(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let file = &configuration.head_file;
-    let checked = match look(context, &configuration)? {
+    let checked = match open_log_read_only(context, &configuration)? {
         Some(log) => check(&log, file).await?,
         None => Checked { rows: 0, head: None, noted: None, fault: None },
     };

@@ -9,7 +9,7 @@ use avocet_protocol::{
 };
 use clap::Args;
 
-use crate::cli::reach::call;
+use crate::cli::reach::call_daemon_or_log;
 use crate::components::consolidation::consolidator;
 use crate::components::models::Models;
 use crate::configuration::{Configuration, Uses};
@@ -35,7 +35,7 @@ pub(crate) async fn run(context: &CommandContext, args: ConsolidateArgs) -> Resu
     let ConsolidateArgs { scope, dry_run, json } = args;
     let request = ConsolidateRequest { scope, dry_run };
     let reports: Vec<ConsolidationReport> =
-        call::<ConsolidateRequest>(context, &request, async |log, params| {
+        call_daemon_or_log::<ConsolidateRequest>(context, &request, async |log, params| {
             // Unlike most commands on a log, this one sends a request.
             let configuration = Configuration::load(context, Uses::Everything)?;
             let clock = &context.clock;

@@ -9,7 +9,7 @@ use avocet_text::PlainTable;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use crate::cli::reach::look;
+use crate::cli::reach::open_log_read_only;
 use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::daemon::running::open_options;
@@ -47,7 +47,7 @@ async fn show_size(context: &CommandContext, json: bool) -> Result<Exit, Failure
         let data_dir = configuration.data_dir.display();
         Failure::new(Exit::Failed, format!("there is no database in {data_dir} yet"))
     };
-    let log = look(context, &configuration)?.ok_or_else(missing)?;
+    let log = open_log_read_only(context, &configuration)?.ok_or_else(missing)?;
     let size = log.measure_size().await?;
     show(json, &as_json(&size), || text(&size))?;
     Ok(Exit::Done)

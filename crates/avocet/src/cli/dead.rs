@@ -12,7 +12,7 @@ use avocet_text::PlainTable;
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 
-use crate::cli::reach::{all_rows, call};
+use crate::cli::reach::{all_rows, call_daemon_or_log};
 use crate::cli::values::rows;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
@@ -114,7 +114,7 @@ async fn ask<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answe
 where
     M: ClientMethod + for<'a> RunMethod<Ports<'a> = DeadLetterPorts<'a>>,
 {
-    call::<M>(context, params, async |log, params| {
+    call_daemon_or_log::<M>(context, params, async |log, params| {
         let letters = DeadLetterDesk::in_log(log.store.clone());
         let ports = DeadLetterPorts { letters: &letters, redactor: &redaction::redactor() };
         Ok(run_method::<M>(ports, params).await)

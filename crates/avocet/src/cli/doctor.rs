@@ -13,7 +13,7 @@ use avocet_store::DATABASE;
 use avocet_text::{PlainTable, plain_io};
 use clap::Args;
 
-use crate::cli::reach::look;
+use crate::cli::reach::open_log_read_only;
 use crate::components::checkup::{Examiner, layers};
 use crate::components::models::Models;
 use crate::components::shell::Shells;
@@ -131,7 +131,7 @@ async fn of_daemon(
 /// Checks that a daemon could open its database; `None` if no daemon ever ran.
 async fn database(context: &CommandContext, configuration: &Configuration) -> Option<Check> {
     let readable = async {
-        let Some(log) = look(context, configuration)? else { return Ok(None) };
+        let Some(log) = open_log_read_only(context, configuration)? else { return Ok(None) };
         log.log_status().await?;
         Ok::<_, Failure>(Some(()))
     };

@@ -18,7 +18,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use crate::cli::faulty_file::for_daemon;
-use crate::cli::reach::{call, look};
+use crate::cli::reach::{call_daemon_or_log, open_log_read_only};
 use crate::cli::values::session_id;
 use crate::configuration::{Configuration, Uses};
 use crate::connection::connect;
@@ -77,7 +77,7 @@ pub(crate) async fn run(context: &CommandContext, args: EventsArgs) -> Result<Ex
         return Follower::new(context, &configuration, args).run().await;
     }
     let EventsArgs { from, session, kind, .. } = args;
-    let Some(log) = look(context, &configuration)? else { return Ok(Exit::Done) };
+    let Some(log) = open_log_read_only(context, &configuration)? else { return Ok(Exit::Done) };
     let after = from.unwrap_or_default();
     let mut list = ListEvents { after, limit: MOST_ROWS, session, kinds: kind };
     loop {
@@ -203,7 +203,7 @@ pub(crate) async fn subscribers(
     match command {
         SubscribersCommand::List { json } => {
             let configuration = Configuration::load(context, Uses::Daemon)?;
-            let found: Vec<Subscriber> = match look(context, &configuration)? {
+            let found: Vec<Subscriber> = match open_log_read_only(context, &configuration)? {
                 Some(log) => answer::<ListSubscribers>(&log, &NoParams {}).await?,
                 None => Vec::new(),
             };
@@ -222,7 +222,7 @@ pub(crate) async fn subscribers(
 
 async fn remove(context: &CommandContext, name: &SubscriberName) -> Result<(), Failure> {
     let params = RemoveSubscriber { name: name.clone() };
-    call::<RemoveSubscriber>(context, &params, async |log, params| {
+    call_daemon_or_log::<RemoveSubscriber>(context, &params, async |log, params| {
         let redactor = redaction::redactor();
         let ports = EventPorts::new(log.store.as_ref(), &redactor);
         Ok(run_method::<RemoveSubscriber>(ports, params).await)

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::faulty_file::for_daemon;
 use crate::cli::link::new_key;
-use crate::cli::reach::{bus_to_log, call};
+use crate::cli::reach::{bus_to_log, call_daemon_or_log};
 use crate::cli::sessions;
 use crate::cli::values::rows;
 use crate::components::workspaces::check_job_directory;
@@ -240,7 +240,7 @@ async fn ask<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answe
 where
     M: ClientMethod + for<'a> RunMethod<Ports<'a> = JobPorts<'a>>,
 {
-    call::<M>(context, params, async |log, params| {
+    call_daemon_or_log::<M>(context, params, async |log, params| {
         let bus = bus_to_log(context, &log.configuration, &log.store).await?;
         let desk = JobDesk::in_log(log.store.clone(), bus.into());
         let peer = SenderId::parse("command");

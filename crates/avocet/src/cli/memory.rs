@@ -19,7 +19,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::cli::consolidate::{self, ConsolidateArgs};
-use crate::cli::reach::{call, look};
+use crate::cli::reach::{call_daemon_or_log, open_log_read_only};
 use crate::cli::values::rows;
 use crate::components::checkup::mirror_problems;
 use crate::components::memories::{has_files, mirror};
@@ -206,7 +206,7 @@ async fn details(context: &CommandContext, id: MemoryId) -> Result<MemoryDetails
 }
 
 fn log(context: &CommandContext) -> Result<Option<SqliteStore>, Failure> {
-    look(context, &Configuration::load(context, Uses::Daemon)?)
+    open_log_read_only(context, &Configuration::load(context, Uses::Daemon)?)
 }
 
 /// Changes the memory. A daemon then brings the files up to date by itself.
@@ -214,7 +214,7 @@ async fn change<M>(context: &CommandContext, params: &M::Params) -> Result<M::An
 where
     M: ClientMethod + for<'a> RunMethod<Ports<'a> = MemoryPorts<'a>>,
 {
-    call::<M>(context, params, async |log, params| {
+    call_daemon_or_log::<M>(context, params, async |log, params| {
         let mirror = mirror(&log.configuration, &log.store);
         let ports = MemoryPorts {
             memories: log.store.as_ref(),

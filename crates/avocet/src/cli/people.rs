@@ -12,7 +12,7 @@ use avocet_text::PlainTable;
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 
-use crate::cli::reach::{all_rows, bus_to_log, call};
+use crate::cli::reach::{all_rows, bus_to_log, call_daemon_or_log};
 use crate::cli::values::chat_address;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
@@ -148,7 +148,7 @@ async fn ask<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answe
 where
     M: ClientMethod + for<'a> RunMethod<Ports<'a> = &'a dyn AccessControl>,
 {
-    call::<M>(context, params, async |log, params| {
+    call_daemon_or_log::<M>(context, params, async |log, params| {
         let bus = bus_to_log(context, &log.configuration, &log.store).await?;
         Ok(run_method::<M>(&bus, params).await)
     })

@@ -15,7 +15,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::cli::offline_agent::OfflineAgent;
-use crate::cli::reach::look;
+use crate::cli::reach::open_log_read_only;
 use crate::cli::values::session_id;
 use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
@@ -40,7 +40,7 @@ pub(crate) async fn run(context: &CommandContext, asked: PromptArgs) -> Result<E
     let configuration = Configuration::load(context, Uses::Log)?;
     let session = &asked.session;
     let nothing = || Failure::new(Exit::Failed, format!("{session} has no messages yet"));
-    let store = Arc::new(look(context, &configuration)?.ok_or_else(nothing)?);
+    let store = Arc::new(open_log_read_only(context, &configuration)?.ok_or_else(nothing)?);
     let last = store.transcript(session, 1).await?.pop().ok_or_else(nothing)?;
     let status = store.session_status(session).await?;
     let turn = next_turn(last, &asked.message, context.clock.now());

@@ -93,7 +93,7 @@ pub(super) async fn all_rows<T>(
 }
 
 /// Connects to the daemon, or takes its log if none runs. If one is just starting, waits for it.
-pub(super) async fn reach(
+pub(super) async fn reach_daemon_or_log(
     context: &CommandContext,
     configuration: &Configuration,
 ) -> Result<Reached, Failure> {
@@ -124,13 +124,13 @@ pub(super) async fn reach(
 }
 
 /// Calls a method of the daemon. If no daemon runs, `in_log` does the same on its log.
-pub(super) async fn call<M: ClientMethod>(
+pub(super) async fn call_daemon_or_log<M: ClientMethod>(
     context: &CommandContext,
     params: &M::Params,
     in_log: impl AsyncFnOnce(&OfflineLog, Value) -> Result<RpcAnswer, Failure>,
 ) -> Result<M::Answer, Failure> {
     let configuration = for_daemon(context)?;
-    let log = match reach(context, &configuration).await? {
+    let log = match reach_daemon_or_log(context, &configuration).await? {
         Reached::Daemon(client) => return Ok(client.call::<M>(params).await?),
         Reached::Log(log) => log,
     };
@@ -177,7 +177,7 @@ impl Deliveries for NoOutbox {
 }
 
 /// Opens the log read-only, beside a daemon or without one; `None` if no daemon ever ran.
-pub(super) fn look(
+pub(super) fn open_log_read_only(
     context: &CommandContext,
     configuration: &Configuration,
 ) -> Result<Option<SqliteStore>, Failure> {

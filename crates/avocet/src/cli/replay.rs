@@ -12,7 +12,7 @@ use avocet_store::{RecordedTurn, SqliteStore};
 use clap::Args;
 
 use crate::cli::offline_agent::OfflineAgent;
-use crate::cli::reach::look;
+use crate::cli::reach::open_log_read_only;
 use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
@@ -99,7 +99,7 @@ async fn recorded(
             "{id} is not in the log; `avocet sessions show` lists the turns of a conversation"
         ))
     };
-    let store = Arc::new(look(context, configuration)?.ok_or_else(missing)?);
+    let store = Arc::new(open_log_read_only(context, configuration)?.ok_or_else(missing)?);
     let recorded = store.recorded_turn(id).await?.ok_or_else(missing)?;
     let state = recorded.turn.state;
     if matches!(state, TurnState::Queued | TurnState::Running | TurnState::Waiting) {

@@ -58,9 +58,9 @@ pub(crate) async fn run(context: &CommandContext, run: RunArgs) -> Result<Exit, 
     };
     let hurry = CancellationToken::new();
     match &ended {
-        Ok(_) => systemd::stopping("stopping; running answers may finish"),
+        Ok(_) => systemd::notify_stop("stopping; running answers may finish"),
         Err(failure) => {
-            systemd::stopping(&format!("stopping: {}", failure.error));
+            systemd::notify_stop(&format!("stopping: {}", failure.error));
             // Answers that finish now could not be stored.
             hurry.cancel();
         }

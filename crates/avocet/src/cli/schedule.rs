@@ -18,7 +18,7 @@ use avocet_text::PlainTable;
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 
-use crate::cli::reach::{NoOutbox, OfflineLog, bus_to_log, call};
+use crate::cli::reach::{NoOutbox, OfflineLog, bus_to_log, call_daemon_or_log};
 use crate::cli::values::chat_address;
 use crate::components::schedules::{AdmittedSpeakers, AgentChecklists};
 use crate::components::workspaces::{AgentWorkspaces, WorkspaceLogs};
@@ -170,7 +170,7 @@ async fn ask<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answe
 where
     M: ClientMethod + for<'a> RunMethod<Ports<'a> = &'a dyn ScheduleControl>,
 {
-    call::<M>(context, params, async |log, params| {
+    call_daemon_or_log::<M>(context, params, async |log, params| {
         let service = service(context, log).await?;
         Ok(run_method::<M>(&service, params).await)
     })

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::cli::faulty_file::for_daemon;
 use crate::cli::link::new_key;
-use crate::cli::reach::{OfflineLog, Reached, bus_to_log, reach};
+use crate::cli::reach::{OfflineLog, Reached, bus_to_log, reach_daemon_or_log};
 use crate::cli::values::{GivenSession, given_session};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
@@ -51,7 +51,7 @@ pub(crate) async fn run(context: &CommandContext, send: SendArgs) -> Result<Exit
         None => new_key().map_err(|error| Failure::new(Exit::Failed, error.0))?,
     };
     let chat = given.session.address();
-    let reached = reach(context, &configuration).await?;
+    let reached = reach_daemon_or_log(context, &configuration).await?;
     let checked = check_word(&reached, &given).await;
     let (sent, remark): (SendResult, _) = match reached {
         Reached::Daemon(client) => {

@@ -15,7 +15,7 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::cli::faulty_file::for_daemon;
-use crate::cli::reach::{call, look};
+use crate::cli::reach::{call_daemon_or_log, open_log_read_only};
 use crate::cli::values::{rows, session_id};
 use crate::configuration::{Configuration, Uses};
 use crate::connection::connect;
@@ -115,7 +115,7 @@ pub(crate) async fn run(
 
 async fn list(context: &CommandContext, list: SessionsListArgs) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Daemon)?;
-    let sessions = match look(context, &configuration)? {
+    let sessions = match open_log_read_only(context, &configuration)? {
         Some(log) => {
             let redactor = redaction::redactor();
             let rows = log.sessions(list.limit, list.after.as_ref()).await?.into_iter();
@@ -183,7 +183,7 @@ async fn delete(context: &CommandContext, delete: SessionsDeleteArgs) -> Result<
         return Ok(Exit::Done);
     }
     let params = DeleteSession { session: session.clone() };
-    let turns: u64 = call::<DeleteSession>(context, &params, async |log, params| {
+    let turns: u64 = call_daemon_or_log::<DeleteSession>(context, &params, async |log, params| {
         Ok(run_method::<DeleteSession>(log.store.as_ref(), params).await)
     })
     .await?;
@@ -207,7 +207,7 @@ async fn turns(
     mut before: Option<TurnId>,
 ) -> Result<Vec<TurnRecord>, Failure> {
     let client = connect(context, configuration).await?;
-    let log = if client.is_none() { look(context, configuration)? } else { None };
+    let log = if client.is_none() { open_log_read_only(context, configuration)? } else { None };
     let mut shown = Vec::new();
     while shown.len() < most as usize {
         let wanted = most - u32::try_from(shown.len()).unwrap_or(most);

@@ -14,7 +14,7 @@ use clap::Args;
 use jiff::tz::TimeZone;
 
 use crate::cli::faulty_file::for_daemon;
-use crate::cli::reach::look;
+use crate::cli::reach::open_log_read_only;
 use crate::components::audit;
 use crate::configuration::Configuration;
 use crate::connection::connect_quietly;
@@ -115,7 +115,7 @@ async fn without_daemon(
     context: &CommandContext,
     configuration: &Configuration,
 ) -> Result<DaemonStatus, Failure> {
-    let log = look(context, configuration)?;
+    let log = open_log_read_only(context, configuration)?;
     let data_dir = &configuration.data_dir;
     Ok(DaemonStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),

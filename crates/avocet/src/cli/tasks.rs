@@ -11,7 +11,7 @@ use avocet_session::TaskControl;
 use avocet_text::PlainTable;
 use clap::Subcommand;
 
-use crate::cli::reach::call;
+use crate::cli::reach::call_daemon_or_log;
 use crate::cli::values::session_id;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
@@ -71,7 +71,7 @@ async fn ask<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answe
 where
     M: ClientMethod + for<'a> RunMethod<Ports<'a> = TaskPorts<'a>>,
 {
-    call::<M>(context, params, async |log, params| {
+    call_daemon_or_log::<M>(context, params, async |log, params| {
         let tasks = TaskControl::in_log(log.store.clone());
         let ports = TaskPorts { tasks: &tasks, redactor: &redaction::redactor() };
         Ok(run_method::<M>(ports, params).await)

@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::cli::events::answer;
-use crate::cli::reach::look;
+use crate::cli::reach::open_log_read_only;
 use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
@@ -36,7 +36,7 @@ pub(crate) struct TraceArgs {
 pub(crate) async fn run(context: &CommandContext, args: TraceArgs) -> Result<Exit, Failure> {
     let TraceArgs { id, json } = args;
     let configuration = Configuration::load(context, Uses::Daemon)?;
-    let Some(log) = look(context, &configuration)? else {
+    let Some(log) = open_log_read_only(context, &configuration)? else {
         return Err(Failure::new(Exit::Failed, format!("there is no {id}")));
     };
     let spans: Vec<TraceSpan> = answer::<Trace>(&log, &Trace { message: id }).await?;

@@ -8,7 +8,7 @@ use avocet_text::{PlainTable, bar};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::cli::reach::look;
+use crate::cli::reach::open_log_read_only;
 use crate::cli::values::rows;
 use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
@@ -66,7 +66,7 @@ pub(crate) async fn run(context: &CommandContext, usage: UsageArgs) -> Result<Ex
     let UsageArgs { by, days, limit, skip, json } = usage;
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let since = context.clock.now().day_start().before((days - 1) * DAY);
-    let (rows, schedules) = match look(context, &configuration)? {
+    let (rows, schedules) = match open_log_read_only(context, &configuration)? {
         Some(log) => (log.usage(by.into(), since).await?, schedules(&log, by, since).await?),
         None => (Vec::new(), Vec::new()),
     };

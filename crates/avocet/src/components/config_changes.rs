@@ -18,7 +18,7 @@ use crate::exit::Failure;
 use crate::redaction::{self, HIDDEN};
 use crate::registry;
 
-pub(crate) use effects::{SortedChanges, sort};
+pub(crate) use effects::{SortedChanges, sort_changes};
 
 /// Compares two files. Also returns the keys whose references have no value here; they are left out.
 pub(crate) fn file_difference(
@@ -64,7 +64,7 @@ fn versions(
         Ok((document, channels))
     };
     let (old, new) = (read(old)?, read(new)?);
-    Ok((sort(&old.0, &new.0, &old.1, &new.1), old.0, new.0))
+    Ok((sort_changes(&old.0, &new.0, &old.1, &new.1), old.0, new.0))
 }
 
 /// Shows sorted changes with their old and new values, in the order of the keys.

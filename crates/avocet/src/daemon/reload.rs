@@ -22,7 +22,7 @@ use tracing::dispatcher::{Dispatch, with_default};
 use crate::components::agents::{AgentParts, attachments, summaries};
 use crate::components::budgets::{FactWarnings, budgets, tell_unknown_facts};
 use crate::components::checkup::Examiner;
-use crate::components::config_changes::{SortedChanges, shown_changes, sort};
+use crate::components::config_changes::{SortedChanges, shown_changes, sort_changes};
 use crate::components::consolidation;
 use crate::components::json_answers::JsonAnswers;
 use crate::components::mcp::server_parts;
@@ -162,7 +162,7 @@ impl Reloader {
     /// Reads the file again, and takes into use what can change while the daemon runs.
     async fn reload(&self) {
         let _reloading = self.reloading.lock().await;
-        systemd::reloading();
+        systemd::notify_reload_start();
         let reloaded =
             catch_panic(self.try_reload()).await.unwrap_or_else(|panicked| Err(panicked.into()));
         match reloaded {
@@ -181,7 +181,7 @@ impl Reloader {
                 );
             }
         }
-        systemd::reloaded();
+        systemd::notify_reload_end();
     }
 
     async fn try_reload(&self) -> Result<SortedChanges, Failure> {
@@ -335,7 +335,7 @@ fn plan(context: &CommandContext, running: &Configuration) -> Result<ReloadPlan,
     let accounts =
         |one: &Configuration| registry::channels(&one.document, &one.settings, &context.clock);
     let (old, new) = (accounts(running)?.channels, accounts(&newest)?.channels);
-    let changes = sort(&running.document, &document, &old, &new);
+    let changes = sort_changes(&running.document, &document, &old, &new);
     if changes.waiting.is_empty() {
         return Ok(ReloadPlan { configuration: newest, changes, document });
     }

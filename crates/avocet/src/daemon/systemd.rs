@@ -15,9 +15,9 @@ fn is_ready() -> MutexGuard<'static, bool> {
     IS_READY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reports the start of a reload to systemd. A call of [`reloaded`] has to follow. Before the
+/// Reports the start of a reload to systemd. A call of [`notify_reload_end`] has to follow. Before the
 /// daemon is ready, and while it stops, systemd learns nothing of a reload.
-pub(crate) fn reloading() {
+pub(crate) fn notify_reload_start() {
     let is_ready = is_ready();
     if !*is_ready {
         return;
@@ -29,14 +29,14 @@ pub(crate) fn reloading() {
 }
 
 /// Reports the end of a reload to systemd: the configuration is in use, or was refused.
-pub(crate) fn reloaded() {
+pub(crate) fn notify_reload_end() {
     let is_ready = is_ready();
     if *is_ready {
         notify(&[NotifyState::Ready]);
     }
 }
 
-pub(crate) fn stopping(status: &str) {
+pub(crate) fn notify_stop(status: &str) {
     *is_ready() = false;
     notify(&[NotifyState::Stopping, NotifyState::Status(status)]);
 }

@@ -91,7 +91,7 @@ impl SortedChanges {
 }
 
 /// Sorts the changes between two versions, whose accounts are `old` and `new`.
-pub(crate) fn sort(
+pub(crate) fn sort_changes(
     running: &Document,
     document: &Document,
     old: &[ConfiguredChannel],

@@ -14,7 +14,7 @@ fn sorted(old: &str, new: &str) -> SortedChanges {
         let channels = registry::channels(&document, &document.table("").unwrap(), &clock);
         (document, channels.unwrap().channels)
     });
-    sort(&old.0, &new.0, &old.1, &new.1)
+    sort_changes(&old.0, &new.0, &old.1, &new.1)
 }
 
 /// Returns the live keys, the waiting keys, and the accounts that stop or start.
@@ -35,7 +35,7 @@ fn effects_cover_every_table_of_the_configuration() {
 }
 
 #[test]
-fn sort_separates_live_keys_from_those_that_need_a_restart() {
+fn sort_changes_separates_live_keys_from_those_that_need_a_restart() {
     let table = [
         ("", "", ["", "", ""]),
         ("", "data_dir = \"x\"\n[budgets]\nday_usd = 1", ["budgets.day_usd", "data_dir", ""]),
@@ -80,7 +80,7 @@ fn sort_separates_live_keys_from_those_that_need_a_restart() {
 }
 
 #[test]
-fn sort_names_the_accounts_that_stop_or_start() {
+fn sort_changes_names_the_accounts_that_stop_or_start() {
     let one = "[channels.telegram]\ntoken = \"1:a\"\n";
     let two = "[channels.telegram.a]\ntoken = \"1:a\"\n[channels.telegram.b]\ntoken = \"2:b\"\n";
     let hook = "[http]\nlisten = \"127.0.0.1:1\"\n[channels.telegram]\ntoken = \"1:a\"\nwebhook = \"https://a.example\"\n";
