@@ -211,6 +211,7 @@ def wrapped(text: str, before: str) -> Iterator[str]:
 
 def docstring(text: str, indent: str) -> Iterator[str]:
     """Return the lines of a Python docstring."""
+    text = text.replace("\\", "\\\\")
     lines = list(wrapped(f'"""{text}"""', indent))
     if len(lines) > 1:
         lines = [*wrapped(f'"""{text}', indent), f'{indent}"""']
@@ -345,6 +346,8 @@ def typescript(document: Schema, definitions: Definitions) -> str:
     for name in document["x-methods"]:
         method = definitions.methods[name]
         params = TYPESCRIPT_TYPES.spell(method["params"]) if "params" in method else "undefined"
+        if method.get("params", {}).get("x-optional"):
+            params += " | undefined"
         result = TYPESCRIPT_TYPES.spell(method["result"])
         lines.append(f'  "{name}": {{ params: {params}; result: {result} }};')
     lines.append("}")

@@ -47,8 +47,8 @@ export interface CallOptions {
     /** Repeats the request after a lost connection. Only for requests that may run twice. */
     repeat?: boolean;
 }
-/** The parameters of a method, which may be left out if it has none, and the options. */
-type CallArguments<M extends keyof types.Methods> = undefined extends types.Methods[M]["params"] ? [params?: undefined, options?: CallOptions] : [params: types.Methods[M]["params"], options?: CallOptions];
+/** The parameters of a method, which may be left out if the daemon needs none, and the options. */
+type CallArguments<M extends keyof types.Methods> = undefined extends types.Methods[M]["params"] ? [params?: types.Methods[M]["params"], options?: CallOptions] : [params: types.Methods[M]["params"], options?: CallOptions];
 /**
  * A connection to the daemon that is opened when it is needed and after it was lost.
  *

@@ -11,10 +11,10 @@ import {
   type Choice,
   type DeliveryChunk,
   type FilePiece,
-  type FileReadParams,
   type HealthReport,
   type MoveCursor,
   type PublishParams,
+  type ReadFilePiece,
   type SentFile,
   type StyleRange,
   type TurnEvent,
@@ -258,7 +258,7 @@ export class Channel extends Deliveries {
   }
 
   async #answerFile(connection: Connection, request: DaemonRequest): Promise<void> {
-    const { reference, offset, length } = request.params as FileReadParams;
+    const { reference, offset, length } = request.params as ReadFilePiece;
     const { readFile } = this.#options;
     if (readFile === undefined) {
       connection.refuse(request, ErrorCode.NOT_FOUND, `this program has no file ${reference}`);

@@ -67,9 +67,9 @@ export interface CallOptions {
   repeat?: boolean;
 }
 
-/** The parameters of a method, which may be left out if it has none, and the options. */
+/** The parameters of a method, which may be left out if the daemon needs none, and the options. */
 type CallArguments<M extends keyof types.Methods> = undefined extends types.Methods[M]["params"]
-  ? [params?: undefined, options?: CallOptions]
+  ? [params?: types.Methods[M]["params"], options?: CallOptions]
   : [params: types.Methods[M]["params"], options?: CallOptions];
 
 /**

@@ -23,7 +23,7 @@ export const ErrorCode = {
   CONFLICT: -32004,
 } as const;
 
-/** One login on a channel. */
+/** One bot login on a channel. */
 export type AccountName = string;
 
 /** A valid object. */
@@ -31,7 +31,10 @@ export interface ArgumentsObject {
   object: Record<string, unknown>;
 }
 
-/** Anything else. The call fails with a message for the model. */
+/**
+ * Anything else: a list, a number, half an object. The call fails with a message for the model. The
+ * text is kept, so that the model can see its mistake.
+ */
 export interface ArgumentsMalformed {
   malformed: string;
 }
@@ -41,7 +44,10 @@ export type Arguments =
   | ArgumentsObject
   | ArgumentsMalformed;
 
-/** The key of a conversation: `channel:account:chat` or `channel:account:chat:topic`. */
+/**
+ * The key of one conversation: `channel:account:chat` or `channel:account:chat:topic`. At most 256
+ * bytes as a whole. Forbidden are `..`, `/`, `\`, control characters and empty parts.
+ */
 export type SessionId = string;
 
 /** Identifies a message when it arrives again; unique within a chat. */
@@ -62,15 +68,15 @@ export type AttachmentKind =
   /** Any other file. */
   | "document";
 
-/** A file of a message. The program keeps it until the message is answered. */
+/** A file of a message. */
 export interface PublishedFile {
-  /** The program's own name of the file, for `file.read`. At most 1,024 bytes. */
+  /** The client's own name of the file, for `file.read`. At most 1,024 bytes. */
   reference: string;
   /** The way in which a platform would show it. Default: `document`. */
   kind?: AttachmentKind;
   /** The file's name for people. */
   name?: string | null;
-  /** The media type. */
+  /** The media type (RFC 6838). */
   media_type?: string | null;
   /** The size in bytes. */
   bytes?: number | null;
@@ -82,8 +88,11 @@ export interface Ask {
   session: SessionId;
   /** The text of the message. */
   text: string;
-  /** Identifies repetitions of the same message. Default: a random key. */
-  key?: DedupeKey;
+  /**
+   * Identifies repetitions of the same message. Default: a random key. A key that was used for
+   * another text, or another topic of the chat, is refused.
+   */
+  key?: DedupeKey | null;
   /**
    * Files. A client that is attached to the chat keeps them until the daemon reads them with
    * `file.read`.
@@ -91,10 +100,10 @@ export interface Ask {
   attachments?: PublishedFile[];
 }
 
-/** An accepted message (`m17`). */
+/** An accepted inbound message, numbered by the log in the order of acceptance (`m17`). */
 export type MessageId = string;
 
-/** The result of `ask`. */
+/** The result of `Ask`. */
 export interface AskResult {
   /** The number of the message. */
   message: MessageId;
@@ -102,27 +111,34 @@ export interface AskResult {
   duplicate: boolean;
 }
 
-/** A chat or topic that can get a message: `terminal:local:me`. */
+/** A chat or topic that can get a reply: `telegram:work:-100123:7`. */
 export type ChatAddress = string;
 
-/** A platform adapter: `telegram`, `terminal`, `external`. */
+/** A platform adapter: `telegram`, `discord`, `terminal`. */
 export type ChannelName = string;
 
 /**
  * `attach`: makes the connection a listener of a chat, or of all chats of an account that a program
- * serves.
+ * serves. It gets `event` notifications with a `TurnEvent`, and `deliver` requests, which it
+ * answers when it has shown the message.
  */
 export interface AttachParams {
-  /** The chat. Without it, give `channel` and `account`. */
-  chat?: ChatAddress;
-  /** The channel, without a chat. */
-  channel?: ChannelName;
-  /** The account of the channel, without a chat. */
-  account?: AccountName;
+  /** The chat; left out for all chats of an account. */
+  chat?: ChatAddress | null;
+  /** The channel: `external`. */
+  channel?: ChannelName | null;
+  /** The account. */
+  account?: AccountName | null;
   /** Characters of the longest message of the account's platform. */
-  max_text?: number;
-  /** `true` to get the model's thoughts in the chat as well, for display. Default: false. */
+  max_text?: number | null;
+  /** `true` to get the model's thoughts in the chat as well, for display. */
   thoughts?: boolean;
+}
+
+/** The result of `attach`. */
+export interface AttachResult {
+  /** Of an account: the positions up to which messages are committed, by scope. */
+  cursors?: Record<string, string>;
 }
 
 /** A file below the workspace, by its relative path. */
@@ -161,15 +177,15 @@ export type Transcript =
   | TranscriptSaid
   | TranscriptFailed;
 
-/** A file, by reference. */
+/** A file, by reference: its bytes are never part of a message in the log. */
 export interface Attachment {
   /** The way in which a platform would show it. */
   kind: AttachmentKind;
   /** The place of the bytes. */
   source: AttachmentSource;
-  /** The file's name from its sender. */
+  /** The file's name from its sender; never used as a path. */
   name?: string;
-  /** The media type, according to the platform or the sender. */
+  /** The media type (RFC 6838), according to the platform or the sender. */
   media_type?: string;
   /** The size in bytes, if known. */
   bytes?: number;
@@ -179,18 +195,25 @@ export interface Attachment {
   transcript?: Transcript;
 }
 
-/** A tool call, by its turn, step and place in the step (`t4s1c0`). */
+/**
+ * A tool call, by its turn, the step of the turn, and its place in the step (`t4s1c0`). The model's
+ * own ids are not used, because models repeat them and leave them out.
+ */
 export type CallId = string;
 
-/** The trust level of a text, the lowest first. */
+/**
+ * The trust level of a text, by its author, the lowest first. It stays with the text in the
+ * history, its summary, notes and files. A request has the least trust of all its text.
+ */
 export type Trust =
   /**
-   * Anybody's text: web pages, search results, forwarded messages, files that came with messages.
+   * Anybody's text: web pages, search results, other servers' answers, forwarded messages, files
+   * that came with messages, and files in directories beside the workspace.
    */
   | "low"
   /** Text of an admitted person who is not an owner. */
   | "user"
-  /** Text of the owners, and their own files. */
+  /** Text of the owners, and their own files: the workspace, the operator's configuration. */
   | "full";
 
 /** The result of a call, as the model reads it. */
@@ -203,9 +226,9 @@ export interface CallResult {
   trust: Trust;
 }
 
-/** The state that a verifiable tool records before it acts. */
+/** The state that a verifiable tool records before it acts, for the comparison after a crash. */
 export interface Evidence {
-  /** The object that the call changes. */
+  /** The object that the call changes, for example a path relative to the workspace. */
   subject: string;
   /** A digest of its state before the call; null if it did not exist. */
   before: string | null;
@@ -288,13 +311,19 @@ export type ChatKind =
   /** Several people: groups, their topics, channels of a server. */
   | "group";
 
-/** Patterns of chats, in which `*` matches any characters. */
+/**
+ * Patterns of chats, in which `*` matches any characters. A pattern that matches a chat matches its
+ * topics, too.
+ */
 export type ChatPatterns = string[];
 
-/** `config.check`: checks a text without touching the configuration file. */
+/** The text of a configuration. It may contain secrets, so `Debug` shows its length only. */
+export type ConfigText = string;
+
+/** `config.check`: checks a text without touching the file. The result is a `ConfigCheck`. */
 export interface CheckConfig {
   /** The text of a configuration. */
-  text: string;
+  text: ConfigText;
 }
 
 /** The receiver of a child's final text. */
@@ -308,7 +337,7 @@ export type ChildMode =
 export interface Choice {
   /** The text on the button. */
   label: string;
-  /** The text that pressing it sends, as if a person had typed it. */
+  /** The text that pressing it sends, as if a person had typed it: `/skip w3`. */
   says: string;
 }
 
@@ -337,7 +366,7 @@ export interface ConfigChange {
 
 /** A fault of a configuration, without secrets. */
 export interface ConfigFault {
-  /** The line, from 1; null if the fault has no place in the text. */
+  /** The line, from 1; null if the fault has no line. */
   line: number | null;
   /** The key: `providers.local.api_key`; null if the fault is not about one key. */
   key: string | null;
@@ -347,16 +376,13 @@ export interface ConfigFault {
 
 /** The result of a check. */
 export interface ConfigCheck {
-  /** The faults with which no daemon starts. A check ends at the first one. */
+  /** The faults that prevent a start of the daemon. A check ends at the first one. */
   faults: ConfigFault[];
   /** References that have no value for the daemon that runs now. */
   warnings: ConfigFault[];
 }
 
-/**
- * `config.diff`: the difference between the configuration file and the configuration that the
- * daemon uses.
- */
+/** The difference between the configuration file and the configuration that the daemon uses. */
 export interface ConfigDiff {
   /** The file, or the place where it would be. */
   path: string;
@@ -364,10 +390,13 @@ export interface ConfigDiff {
   changes: ConfigChange[];
 }
 
-/** A consolidation of memories (`n3`). */
+/** A consolidation of memories, numbered by the log (`n3`). */
 export type ConsolidationId = string;
 
-/** The readers of a memory: `person ID`, `chat SESSION` or `everyone`. */
+/**
+ * The readers of a memory. Written as `person telegram:main:7`, `chat telegram:main:-100` or
+ * `everyone`.
+ */
 export type MemoryScope = string;
 
 /** The outcome of a run. */
@@ -381,7 +410,7 @@ export type ConsolidationState =
   /** It failed, and nothing has changed. */
   | "failed";
 
-/** A consolidation of memories. */
+/** A run of the past. */
 export interface Consolidation {
   /** Its number. */
   id: ConsolidationId;
@@ -399,14 +428,17 @@ export interface Consolidation {
 
 /** The message that a message replies to. */
 export interface Quote {
-  /** The author; null for the agent. */
+  /** The author, by the name that they gave themselves; null for the agent. */
   from: string | null;
   /** The text of the message, or the selected part of it. */
   text: string;
 }
 
+/** The platform's name for a message that it accepted. */
+export type PlatformId = string;
+
 export interface StylePreValue {
-  /** The programming language. */
+  /** The programming language: letters, digits and `+#_.-`. */
   language: string | null;
 }
 
@@ -420,14 +452,14 @@ export interface StyleLinkValue {
   url: string;
 }
 
-/** A link. */
+/** A link with the scheme `http`, `https`, `tg`, or `mailto`, whose text is the address. */
 export interface StyleLink {
   link: StyleLinkValue;
 }
 
 /** The style of a part of a text. */
 export type Style =
-  /** Strong emphasis, and headings. */
+  /** Strong emphasis, and headings on a platform without headings. */
   | "bold"
   /** Emphasis. */
   | "italic"
@@ -452,22 +484,128 @@ export interface StyleRange {
   style: Style;
 }
 
+/** A poll. The text of its message is the question. */
+export interface Poll {
+  /** From 2 to 10 different answers. */
+  answers: string[];
+  /** `true` if a person may choose several answers. */
+  multiple: boolean;
+  /** The hours until it ends, on platforms that end polls. */
+  hours: number;
+}
+
+/** The user of the program. */
+export interface ProgramMessageUser {
+  role: "user";
+  /** The words. */
+  text: string;
+}
+
+/** A call of a program's tool. */
+export interface ProgramCall {
+  /** The id, by which its result refers to it. */
+  id: string;
+  /** The tool. */
+  name: string;
+  /** The arguments. */
+  arguments: Record<string, unknown>;
+}
+
+/** An earlier answer. */
+export interface ProgramMessageAssistant {
+  role: "assistant";
+  /** The words; may be empty beside calls. */
+  text: string;
+  /** The calls of the program's tools. */
+  calls?: ProgramCall[];
+}
+
+/** The result of a call. It is untrusted. */
+export interface ProgramMessageResult {
+  role: "result";
+  /** The id of the call. */
+  call: string;
+  /** The result. */
+  text: string;
+}
+
+/** A message of a conversation that a program keeps. */
+export type ProgramMessage =
+  | ProgramMessageUser
+  | ProgramMessageAssistant
+  | ProgramMessageResult;
+
+/** A tool that a program runs itself. */
+export interface ProgramTool {
+  /** The name. */
+  name: string;
+  /** Its purpose and when to use it. */
+  description: string;
+  /** The JSON Schema of its arguments. */
+  parameters: unknown;
+}
+
+/**
+ * The request of a program that asks for one answer, as OpenAI's APIs do: its instructions, the
+ * conversation that it keeps itself, and the tools that it runs itself. The words are those of the
+ * message's sender, except for results.
+ */
+export interface ProgramRequest {
+  /** The profile that answers the conversation from now on; absent for the conversation's own. */
+  agent?: string;
+  /** Instructions for the answer. */
+  instructions?: string;
+  /** The messages before this one that are not in the log, in order. */
+  earlier?: ProgramMessage[];
+  /** Tools that the program runs itself. A call of one ends the turn. */
+  tools?: ProgramTool[];
+  /** The JSON Schema of the answer, if it has to be JSON. */
+  answer_schema?: unknown;
+}
+
 /** Text, attachments and buttons. */
 export interface Content {
-  /** The text. May be empty if there is an attachment. */
+  /**
+   * The text; Markdown in outbound messages until a channel has rendered it. May be empty if there
+   * is an attachment.
+   */
   text: string;
-  /** The quoted message. */
+  /** Inbound only: the quoted message, as far as the platform shows it. */
   quote?: Quote;
-  /** The key of the message that this one replies to. */
+  /**
+   * Inbound only: earlier messages of a group that were not for the agent, and notes of the channel
+   * about what happened since, without an author. The oldest come first.
+   */
+  earlier?: Quote[];
+  /**
+   * Inbound only: the roles that the platform gives the author in a group, as far as the access
+   * rule of the account names them.
+   */
+  author_roles?: string[];
+  /**
+   * Outbound: the key of the message that this one replies to, so that the platform can show the
+   * reference. Inbound: the key to which every answer refers, also in a private chat.
+   */
   reply_to?: DedupeKey;
+  /**
+   * Inbound only: the message of the bot whose button was pressed. A command can change it instead
+   * of replying below it.
+   */
+  pressed?: PlatformId;
   /** The original author of a forwarded message. */
   forwarded_from?: string;
-  /** The styles of rendered text. */
+  /** Inbound only: messages of others that the author forwarded together with this text. */
+  forwarded?: Quote[];
+  /** The styles of rendered text. If present, the text is plain and no longer Markdown. */
   styles?: StyleRange[];
   /** Files that belong to the message. */
   attachments?: Attachment[];
-  /** Buttons. */
+  /** Buttons; a channel without buttons shows them as text. */
   choices?: Choice[];
+  /** Outbound: a poll with the text as its question, without styles, files and buttons. */
+  poll?: Poll;
+  /** Inbound only: the parts of a program's request beside the text. */
+  program?: ProgramRequest;
 }
 
 /** Updates of one account that were not for the agent. */
@@ -490,7 +628,7 @@ export interface RolledBack {
 
 /** A chat whose next chunk failed, or is held back by the platform. */
 export interface StuckChat {
-  /** The chat, without a topic. */
+  /** The chat, without a topic because the topics of a chat wait for each other. */
   chat: ChatAddress;
   /** The time of the chunk's first failure, or of the platform's last request to wait. */
   since: Timestamp;
@@ -530,15 +668,20 @@ export interface LogStatus {
   next_due: Timestamp | null;
   /** The last consolidation of memories; null if none ever began. */
   consolidation: Consolidation | null;
-  /** The last time that rows newer than the present ones were found to be lost. */
+  /**
+   * The last time that rows newer than the present ones were found to be lost; null if that never
+   * happened.
+   */
   rolled_back: RolledBack | null;
-  /** Chats whose next chunk cannot be delivered, the one with the longest wait first. */
+  /**
+   * Chats whose next chunk cannot be delivered, the one with the longest wait first; 20 at most.
+   */
   stuck: StuckChat[];
 }
 
 /** The check of the database's pages since the start. */
 export type LogCheck =
-  /** Done before the start. */
+  /** Done before the start. After an orderly stop, only the header of a large log is checked. */
   | "at_start"
   /** It runs beside the daemon's work, because the last daemon did not stop in order. */
   | "running"
@@ -551,7 +694,7 @@ export type LogCheck =
 
 /** The state of the disk that the data is on. */
 export interface DiskStatus {
-  /** Bytes that can still be written; null if unknown. */
+  /** Bytes that can still be written; null if the system does not tell. */
   free_bytes: number | null;
   /** The fault; null if the disk works. */
   fault: string | null;
@@ -607,25 +750,22 @@ export interface DaemonStatus {
   warnings: string[];
 }
 
-/**
- * The id of a failed message: that of an incoming message (`m12`), or of the first part of an
- * outgoing one (`o7`).
- */
+/** The id of a dead letter: that of its message (`m12`), or of its first abandoned chunk (`o7`). */
 export type DeadId = string;
 
-/** The reason why a message failed. */
+/** The reason why a message is a dead letter. */
 export type DeadReason =
-  /** The platform refused it for good, or every attempt failed. It has not arrived. */
+  /** The platform refused the message for good, or every attempt failed. It has not arrived. */
   | "refused"
   /** No attempt was confirmed. It may have arrived. */
   | "unconfirmed"
   /** The agent dropped an incoming message. */
   | "dropped";
 
-/** A turn (`t4`). */
+/** A turn, numbered by the log (`t4`). */
 export type TurnId = string;
 
-/** One failed message. */
+/** One dead letter. */
 export interface DeadLetter {
   /** Its id. */
   id: DeadId;
@@ -637,7 +777,7 @@ export interface DeadLetter {
   at: Timestamp;
   /** The turn that wrote it or worked on it. */
   turn: TurnId | null;
-  /** Sends so far; for an incoming message, deaths of the process during its turn. */
+  /** Sends so far; for an incoming message, crashes of the process during its turn. */
   attempts: number;
   /** The last error, or the notice that the chat got about an incoming message. */
   error: string | null;
@@ -673,31 +813,37 @@ export interface DecideDenied {
   why?: string | null;
 }
 
-/** `approval.decide`: approves or denies a call. */
+/** `approval.decide`: approves or denies a call. The result is null. */
 export type Decide =
   | DecideOnce
   | DecideForSession
   | DecideDenied;
 
-/** A row of the outbox (`o9`). */
+/** The answer to `deliver`. */
+export interface Delivered {
+  /** The platform's name for the message. */
+  platform_id?: PlatformId | null;
+}
+
+/** A row of the outbox, numbered by the log (`o9`). */
 export type DeliveryId = string;
 
 /** The state of a delivery, from the worst to the best. */
 export type SentState =
-  /** It was refused, or abandoned with an earlier part. */
+  /** The delivery was refused, or abandoned with an earlier part. */
   | "dead"
-  /** It may have arrived, and is not sent again. */
+  /** The delivery may have arrived, and is not sent again. */
   | "unconfirmed"
-  /** It may have arrived, and is sent again. */
+  /** The delivery may have arrived, and is sent again. */
   | "unknown"
-  /** It waits. */
+  /** The delivery waits. */
   | "pending"
-  /** It is on its way. */
+  /** A send is in progress. */
   | "sending"
   /** The platform has taken it. */
   | "sent";
 
-/** A message that a chat got from outside of the turns of its session. */
+/** A message that a chat gets from outside of the turns of its session. */
 export interface DeliveredText {
   /** The first of its parts. */
   delivery: DeliveryId;
@@ -705,7 +851,7 @@ export interface DeliveredText {
   at: Timestamp;
   /** The text of all parts, with a line for each file. */
   text: string;
-  /** The worst state of its parts. */
+  /** The least advanced state of its parts. */
   state: SentState;
 }
 
@@ -715,7 +861,7 @@ export interface SentFile {
   kind: AttachmentKind;
   /** Its name, without directories. */
   name: string;
-  /** The media type, if known. */
+  /** The media type (RFC 6838), if known. */
   media_type?: string;
   /** The size in bytes. */
   bytes: number;
@@ -747,6 +893,9 @@ export interface DeliveryChunk {
   /** `true` if the chunk may have arrived before. */
   repeat: boolean;
 }
+
+/** The answer of a method that only reports its success, as an empty object. */
+export type EmptyAnswer = Record<string, unknown>;
 
 /** An answer of a model. */
 export interface EventAnswer {
@@ -831,15 +980,15 @@ export type EventKind =
 /** The author of a message, by the platform's own id. */
 export type SenderId = string;
 
-/** The outcome of an accepted message. */
+/** The outcome of an accepted message. Every accepted message ends with exactly one outcome. */
 export type Outcome =
-  /** A reply was put into the outbox, or a tool had sent it already. */
+  /** A reply was put into the outbox, or the message tool had sent it already. */
   | "replied"
   /** A visible error was put into the outbox. */
   | "error"
   /** A visible notice reports that the message was dropped, and how to send it again. */
   | "dropped"
-  /** The answer to another message covers it, or it answered a question. */
+  /** The answer to another message covers it (collect, steer), or it answered a question. */
   | "merged"
   /** Its sender stopped it. */
   | "stopped";
@@ -904,9 +1053,9 @@ export type FailureCode =
 export interface TurnFailure {
   /** The kind of reason. */
   code: FailureCode;
-  /** The model that failed, as `provider/model`. Absent if no model did. */
+  /** The model that failed, as `provider/model`; absent if no model did. */
   model?: string;
-  /** The HTTP status of the provider, from 100 to 599. Absent if it sent none. */
+  /** The HTTP status of the provider, from 100 to 599; absent if it sent none. */
   status?: number;
   /** The seconds for which the provider asks its clients to wait. */
   retry_after_seconds?: number;
@@ -941,7 +1090,7 @@ export type Purpose =
   /** A spoken answer. Its characters count as tokens at four each. */
   | "speech";
 
-/** Billionths of a US dollar. */
+/** An amount of US dollars, exact to a billionth of a dollar. */
 export type Money = number;
 
 /** The cost of a request to a model. */
@@ -972,9 +1121,9 @@ export interface EventFailedRequest {
   purpose: Purpose;
   /** The kind of reason. */
   code: FailureCode;
-  /** The model that failed, as `provider/model`. Absent if no model did. */
+  /** The model that failed, as `provider/model`; absent if no model did. */
   model?: string;
-  /** The HTTP status of the provider, from 100 to 599. Absent if it sent none. */
+  /** The HTTP status of the provider, from 100 to 599; absent if it sent none. */
   status?: number;
   /** The seconds for which the provider asks its clients to wait. */
   retry_after_seconds?: number;
@@ -992,10 +1141,10 @@ export interface EventTool {
   result_bytes?: number;
 }
 
-/** The platform's name for a message that it accepted. */
-export type PlatformId = string;
-
-/** A part of a message to a chat. */
+/**
+ * A part of a message to a chat. A platform limits the length of a message, so that a long one has
+ * several parts.
+ */
 export interface EventDelivery {
   /** Its number. */
   id: DeliveryId;
@@ -1019,10 +1168,10 @@ export interface EventDelivery {
   error?: string;
 }
 
-/** A memory (`m12`). */
+/** A memory, numbered by the log (`m12`). */
 export type MemoryId = string;
 
-/** A change of a memory (`c31`). */
+/** A change of a memory, numbered by the log (`c31`). */
 export type MemoryChangeId = string;
 
 /** A memory after a change. */
@@ -1037,7 +1186,7 @@ export interface EventMemory {
   text?: string;
 }
 
-/** A schedule (`s2`). */
+/** A schedule, numbered by the log (`s2`). */
 export type ScheduleId = string;
 
 /** A schedule. */
@@ -1053,8 +1202,8 @@ export interface EventSchedule {
 }
 
 /**
- * One event, with the details of the log at the time of reading. At most one of the details is
- * present: `message` for `message.*`, and so on.
+ * One event. The details are those of the log at the time of reading: a text that was removed since
+ * is missing.
  */
 export interface LogEvent {
   /** Its number. */
@@ -1104,9 +1253,9 @@ export interface EventBatch {
   next: EventSeq;
 }
 
-/** The result of `events.list`. */
+/** The result of `ListEvents`. */
 export interface EventList {
-  /** The identity of the log. */
+  /** The identity of the log. Another identity means that the log was rolled back or replaced. */
   log: string;
   /** The events. */
   events: LogEvent[];
@@ -1118,9 +1267,9 @@ export interface EventList {
   removed: number;
 }
 
-/** A piece of a file: the result of `file.get`, and the answer to `file.read`. */
+/** A piece of a file: the result of `GetFile`, and the answer to `file.read`. */
 export interface FilePiece {
-  /** The bytes in base64. Empty at the end of the file. */
+  /** The bytes in base64 (RFC 4648, section 4). At the end of the file it is empty. */
   data: string;
 }
 
@@ -1135,7 +1284,7 @@ export type TextAuthor =
 
 /** A text of a conversation that a search found. */
 export interface FoundText {
-  /** The session. */
+  /** The conversation. */
   session: SessionId;
   /** The turn. */
   turn: TurnId;
@@ -1150,7 +1299,10 @@ export interface FoundText {
   text: string;
 }
 
-/** `file.get`: a piece of a file of a delivery that is open on this connection. */
+/**
+ * `file.get`: a piece of a file of a chunk that this connection has to deliver. The result is
+ * `FilePiece`.
+ */
 export interface GetFile {
   /** The id of the request `deliver`. */
   delivery: string;
@@ -1163,7 +1315,10 @@ export interface GetFile {
 /** The name of a tool. */
 export type ToolName = string;
 
-/** An approval for the rest of a session. */
+/**
+ * An approval for the rest of a session: calls of `tool` with the same scope need no further
+ * approval.
+ */
 export interface Grant {
   /** The tool, by its own name instead of an alias. */
   tool: ToolName;
@@ -1172,25 +1327,28 @@ export interface Grant {
 }
 
 /**
- * `health`: a notification of a program about its platform, for `avocet status`. It concerns all
+ * `health`: a notification of the program about its platform, for `avocet status`. It concerns all
  * accounts that the connection serves, and counts until the next report.
  */
 export interface HealthReport {
   /** `true` if the platform can be reached. */
   up: boolean;
   /** The reason why it cannot be reached. */
-  reason?: string;
+  reason?: string | null;
 }
+
+/** A token or key. `Debug` and `Display` show `[secret]`; memory is wiped on drop. */
+export type Secret = string;
 
 /**
  * `hello`: names the client, and proves it with a token. Later requests have the rights of this
- * client.
+ * client. Without parameters, the rights stay as they are. The result is a `Welcome`.
  */
 export interface Hello {
   /** The name of a table in `[gateway.clients]`. */
   client?: string | null;
   /** The token of the client. */
-  token?: string | null;
+  token?: Secret | null;
   /** The version of the protocol that the program speaks, from 1. Default: that of the daemon. */
   protocol?: number | null;
   /** The abilities of a channel. Default: all of them. */
@@ -1201,7 +1359,7 @@ export interface Hello {
 export interface Sender {
   /** The platform's id of the person, bot or process. */
   id: SenderId;
-  /** The display name that the person chose. */
+  /** The display name that the person chose, if any; for display only, never for decisions. */
   name: string | null;
   /** `true` if the platform reports the author as a program. */
   is_bot: boolean;
@@ -1213,17 +1371,23 @@ export interface Inbound {
   address: ChatAddress;
   /** The author. */
   sender: Sender;
-  /** Identifies the message when it arrives again. */
+  /** Identifies the message when it arrives again; unique within the chat. */
   key: DedupeKey;
   /** The content of the message. */
   content: Content;
-  /** The kind of chat. */
+  /** The kind of chat, which says if others read it. */
   chat: ChatKind;
   /** The time of writing according to the platform; null if it was written just now. */
   written_at: Timestamp | null;
-  /** The key of the message that this one corrects. */
+  /**
+   * The key of the message that this one corrects, if a person edited it. The correction has a key
+   * of its own.
+   */
   corrects: DedupeKey | null;
-  /** The time of the edit, if the message had been edited before it was first received. */
+  /**
+   * The time of the edit, if the message had been edited before it was first received. The platform
+   * may report that edit again.
+   */
   edited_at: Timestamp | null;
 }
 
@@ -1234,7 +1398,7 @@ export type InboundKind =
   /** `/stop`, `/status`, ...: never waits in the lane. */
   | "command";
 
-/** A job (`j5`). */
+/** A job, numbered by the log (`j5`). */
 export type JobId = string;
 
 /** The limits of a job. Any of them ends the job with an error. */
@@ -1243,26 +1407,36 @@ export interface JobLimits {
   max_inference_runs: number;
   /** Running time in seconds, without the waits for people. */
   max_seconds: number;
-  /** Cost; null without a limit of its own. */
+  /** The most cost; null if the job sets no limit. */
   max_cost?: Money | null;
+}
+
+/** The limits of a job. Any of them ends the job with an error. */
+export interface JobLimitsInAnswer {
+  /** Requests to the model. */
+  max_inference_runs: number;
+  /** Running time in seconds, without the waits for people. */
+  max_seconds: number;
+  /** The most cost; null if the job sets no limit. */
+  max_cost: Money | null;
 }
 
 /** The state of a job. */
 export type JobState =
-  /** It waits for its turn. */
+  /** The job waits for its turn. */
   | "queued"
   /** The agent works on it. */
   | "running"
-  /** It waits for a person or a child. */
+  /** The job waits for a person or a child. */
   | "waiting"
-  /** It ended with an answer. */
+  /** The job ended with an answer. */
   | "completed"
-  /** It ended with an error, or at a limit. */
+  /** The job ended with an error, or at a limit. */
   | "failed"
-  /** A person ended it. */
+  /** A person ended the job. */
   | "cancelled";
 
-/** A sum over answers. */
+/** The sum of the usage of several answers. */
 export interface Total {
   /** Input tokens. */
   input: number;
@@ -1289,9 +1463,9 @@ export interface JobStatus {
   /** The name of its profile. */
   agent: string;
   /** The directory in which it works, as an absolute path; null for the profile's workspace. */
-  workspace?: string | null;
+  workspace: string | null;
   /** The limits of the job. */
-  limits: JobLimits;
+  limits: JobLimitsInAnswer;
   /** The destination of progress and result. */
   chat: ChatAddress;
   /** The person or process that submitted it. */
@@ -1326,7 +1500,7 @@ export interface JsonAnswer {
   faults: string[];
 }
 
-/** `ask.json`: a question whose answer is JSON. It stays outside of the conversation. */
+/** A question whose answer is JSON. */
 export interface JsonQuestion {
   /** The session, whose agent and model answer. */
   session: SessionId;
@@ -1336,37 +1510,35 @@ export interface JsonQuestion {
   schema: unknown;
 }
 
-/**
- * `approval.list`: calls that wait for an approval, in the order of the requests, without secrets.
- */
+/** `approval.list`: a list of `OpenApproval` in the order of the requests, without secrets. */
 export interface ListApprovals {
-  /** The most rows. */
+  /** The most rows, from 1 to 500. */
   limit?: number;
   /** The last row that the client has. A page with fewer rows than `limit` is the last. */
-  after?: WaitId;
+  after?: WaitId | null;
 }
 
-/** `dead.list`: failed messages, the newest first, without secrets. */
+/** `dead.list`: a list of `DeadLetter`, the newest first, without secrets. */
 export interface ListDeadLetters {
-  /** The most rows. */
+  /** The most rows, from 1 to 500. */
   limit?: number;
-  /** The last one that the client has. A page with fewer rows than `limit` is the last. */
-  after?: DeadId;
+  /** The last dead letter that the client has. A page with fewer rows than `limit` is the last. */
+  after?: DeadId | null;
 }
 
-/** `events.list`: events, oldest first, without secrets. */
+/** `events.list`: events, oldest first, without secrets. The result is an `EventList`. */
 export interface ListEvents {
   /** The last event that the client has; 0 for all events. */
   after?: EventSeq;
-  /** The most events. */
+  /** The most events, from 1 to 500. */
   limit?: number;
   /** Only of this session. */
-  session?: SessionId;
-  /** Only of these kinds, as in `subscribe`. */
+  session?: SessionId | null;
+  /** Only of these kinds: `message.queued`, or `message` for all kinds of messages. */
   kinds?: string[];
 }
 
-/** `memory.list`: memories without forgotten ones and without secrets. */
+/** `memory.list`: a list of `Memory` without forgotten ones and without secrets. */
 export interface ListMemories {
   /**
    * Words; memories with any of them are listed, the best match first. Without a word all memories
@@ -1374,35 +1546,38 @@ export interface ListMemories {
    */
   words?: string;
   /** Only memories of this scope. */
-  scope?: MemoryScope;
-  /** The most rows. */
+  scope?: MemoryScope | null;
+  /** The most rows, from 1 to 500. */
   limit?: number;
 }
 
-/** `memory.log`: changes of memories, the newest first, without secrets. */
+/** `memory.log`: a list of `MemoryChange`, the newest first, without secrets. */
 export interface ListMemoryChanges {
   /** Only changes of this memory. */
-  memory?: MemoryId;
+  memory?: MemoryId | null;
   /** Only changes of memories of this scope. */
-  scope?: MemoryScope;
-  /** The most rows. */
+  scope?: MemoryScope | null;
+  /** The most rows, from 1 to 500. */
   limit?: number;
 }
 
 /**
- * `sessions.sent`: messages that the chat of a session got from outside of the session's turns, the
- * newest first, without secrets.
+ * `sessions.sent`: a list of `DeliveredText`, the newest first: the messages that the chat of a
+ * session got from outside of the session's turns.
  */
 export interface ListSent {
   /** The session. */
   session: SessionId;
-  /** The most rows. */
+  /** The most rows, from 1 to 500. */
   limit?: number;
   /** The oldest message that the client has. A page with fewer rows than `limit` is the last. */
-  before?: DeliveryId;
+  before?: DeliveryId | null;
 }
 
-/** A position in the list of sessions, from which the next page continues. */
+/**
+ * A position in the list of sessions, from which the next page continues. Written as
+ * `USED_AT/SESSION`.
+ */
 export interface SessionRow {
   /** The last time that the session was used. */
   used_at: Timestamp;
@@ -1410,12 +1585,15 @@ export interface SessionRow {
   session: SessionId;
 }
 
-/** `sessions.list`: sessions, the last used first. */
+/** `sessions.list`: a list of `SessionSummary`, the last used first. */
 export interface ListSessions {
-  /** The most rows. */
+  /** The most rows, from 1 to 500. */
   limit?: number;
-  /** The last row that the client has. A page with fewer rows than `limit` is the last. */
-  after?: SessionRow;
+  /**
+   * `used_at` and `session` of the last row that the client has. A page with fewer rows than
+   * `limit` is the last.
+   */
+  after?: SessionRow | null;
 }
 
 /** A tool call as the model wrote it. */
@@ -1438,7 +1616,7 @@ export interface LoggedCall {
   allowed: string | null;
 }
 
-/** An inbound message that the bus admitted. */
+/** An inbound message that the bus admitted, ready for the log. */
 export interface NewInbound {
   /** The conversation that it belongs to. */
   session: SessionId;
@@ -1448,7 +1626,10 @@ export interface NewInbound {
   inbound: Inbound;
   /** Number of characters that sanitising removed. */
   removed: number;
-  /** Upper limit for the trust of the text. Absent for `full`. */
+  /**
+   * Upper limit for the trust of the text. `full` for messages of people, whose role decides; less
+   * for a message that the daemon itself writes, for example for a scheduled task.
+   */
   trust?: Trust;
 }
 
@@ -1476,6 +1657,9 @@ export interface LostMessage {
   trust: Trust;
 }
 
+/** A person on one account: `telegram:main:4711`. */
+export type PersonId = string;
+
 /** The origin of a memory. A part is null if it is unknown. */
 export interface MemorySource {
   /** The conversation. */
@@ -1485,7 +1669,7 @@ export interface MemorySource {
   /** The last message of the person before the memory was written. */
   message: MessageId | null;
   /** The author of that message. */
-  said_by: string | null;
+  said_by: PersonId | null;
   /** The time of writing. */
   written_at: Timestamp;
 }
@@ -1507,6 +1691,12 @@ export interface Memory {
   /** `true` if it is forgotten. */
   forgotten: boolean;
 }
+
+/**
+ * The author of a change. Written as `call t4s1c0`, `person telegram:main:7`, `file DIGEST`,
+ * `consolidation` or `process`.
+ */
+export type MemoryAuthor = string;
 
 /** The kind of a change. */
 export type MemoryChangeKind =
@@ -1535,10 +1725,8 @@ export interface MemoryChange {
   scope: MemoryScope;
   /** The time of the change. */
   at: Timestamp;
-  /**
-   * The author of the change: `call ID`, `person ID`, `file DIGEST`, `consolidation` or `process`.
-   */
-  author: string;
+  /** The author of the change. */
+  author: MemoryAuthor;
   /** The kind of the change. */
   kind: MemoryChangeKind;
   /** The text before; null if the memory was absent. */
@@ -1547,7 +1735,7 @@ export interface MemoryChange {
   after: MemoryText | null;
 }
 
-/** A memory with its changes. */
+/** The result of `ShowMemory`. */
 export interface MemoryDetails {
   /** Its number. */
   id: MemoryId;
@@ -1567,7 +1755,7 @@ export interface MemoryDetails {
   changes: MemoryChange[];
 }
 
-/** Tokens, as the provider counts them. */
+/** Tokens, as the provider counts them. Without that count, an estimate of four bytes per token. */
 export interface Usage {
   /** Input tokens. */
   input: number;
@@ -1577,16 +1765,6 @@ export interface Usage {
   cached: number;
   /** Part of `input` that the provider wrote into its cache. */
   cache_written: number;
-}
-
-/** A call of a tool that a program runs itself. */
-export interface ProgramCall {
-  /** The id, by which its result refers to it. */
-  id: string;
-  /** The tool. */
-  name: string;
-  /** The arguments. */
-  arguments: Record<string, unknown>;
 }
 
 /** The progress of a message. */
@@ -1601,18 +1779,18 @@ export interface MessageStatus {
   outcome: Outcome | null;
   /** The text of the reply, the error or the notice. */
   reply: string | null;
-  /** `true` if the turn ended with an error: then the text is the reason. Absent for `false`. */
+  /** `true` if the turn ended with an error: then the text is the reason. */
   failed?: boolean;
   /**
-   * The reason of the missing answer, for programs. Absent if the turn has an answer, or if the
+   * The reason of the missing answer, for programs; absent if the turn has an answer, or if the
    * reason has no name.
    */
   failure?: TurnFailure;
   /** The time of the commit. */
   received_at?: Timestamp;
-  /** The tokens of the turn, with those of its sub-agents. Absent before a turn began. */
+  /** The tokens of the turn, with those of its sub-agents; absent before a turn began. */
   usage?: Usage;
-  /** The calls that the program that asked has to run. Absent if there are none. */
+  /** The calls that the program that asked has to run. */
   calls?: ProgramCall[];
 }
 
@@ -1624,7 +1802,10 @@ export interface PublishedCursor {
   position?: string;
 }
 
-/** `cursor.move`: moves the position in the platform's messages without a message. */
+/**
+ * `cursor.move`: moves the position in the platform's messages without a message. The result, which
+ * is empty, comes after the commit.
+ */
 export interface MoveCursor {
   /** The channel. */
   channel: ChannelName;
@@ -1634,7 +1815,7 @@ export interface MoveCursor {
   cursor: PublishedCursor;
 }
 
-/** `job.show`: one job. */
+/** `job.show`: one `JobStatus`; `job.cancel`: null. */
 export interface NamedJob {
   /** The number of the job. */
   id: JobId;
@@ -1654,14 +1835,14 @@ export interface OpenApproval {
   arguments: Record<string, unknown>;
   /** The grant that an approval for the session adds. */
   grant: Grant | null;
-  /** The time at which it counts as denied. */
+  /** The time at which the call counts as denied. */
   expires_at: Timestamp;
 }
 
-/** `web.open`: makes a link that opens the web console once. */
+/** `web.open`: makes a link that opens the web console once. The result is a `WebLink`. */
 export interface OpenWeb {
   /** The port to open if the HTTP interface is off. Default: 8470, or any free port. */
-  port?: number;
+  port?: number | null;
 }
 
 /** Messages from people or processes, in order. */
@@ -1678,7 +1859,7 @@ export interface OriginChildValue {
   trust: Trust;
   /** A short name of the task, for people. */
   label?: string;
-  /** The receiver of its final text. Absent for `awaited`. */
+  /** The receiver of its final text. */
   mode?: ChildMode;
 }
 
@@ -1693,7 +1874,8 @@ export type Origin =
   | OriginChild;
 
 /**
- * `publish`: a message of a person on the program's platform. The result comes after the commit.
+ * `publish`: a message of a person on the program's platform. The result, an `AskResult`, comes
+ * after the commit. If the bus refuses the message, the cursor moves, too.
  */
 export interface PublishParams {
   /** The chat of the message, which gets the reply. */
@@ -1712,7 +1894,7 @@ export interface PublishParams {
   text?: string;
   /** Files, which the daemon reads from the program with `file.read`. */
   attachments?: PublishedFile[];
-  /** The time of writing; null for now. */
+  /** The time of writing in milliseconds since 1970; null for now. */
   written_at?: Timestamp | null;
   /** The key of the message that this one corrects. */
   corrects?: DedupeKey | null;
@@ -1720,7 +1902,20 @@ export interface PublishParams {
   cursor?: PublishedCursor | null;
 }
 
-/** A memory as a turn's requests contain it. */
+/**
+ * `file.read`: the daemon reads a piece of a file that the program keeps. The answer is a
+ * `FilePiece`.
+ */
+export interface ReadFilePiece {
+  /** The reference of the attachment. */
+  reference: string;
+  /** The number of bytes before the piece. */
+  offset: number;
+  /** The most bytes of the piece. */
+  length: number;
+}
+
+/** A memory as a turn's requests contain it. Later changes of the memory leave it as it is. */
 export interface RecalledMemory {
   /** The memory. */
   id: MemoryId;
@@ -1737,34 +1932,34 @@ export interface RecalledMemory {
 /** A program that follows the events of the log. */
 export type SubscriberName = string;
 
-/** `subscriber.remove`: forgets the position of a subscriber. */
+/** `subscriber.remove`: forgets the position of a subscriber. The result is null. */
 export interface RemoveSubscriber {
   /** Its name. */
   name: SubscriberName;
 }
 
-/**
- * `config.save`: replaces the configuration file if the text can be used. The daemon notices the
- * change within a few seconds.
- */
+/** `config.save`: replaces the file if the text can be used. The result is `SavedConfig`. */
 export interface SaveConfig {
   /** The new text. */
-  text: string;
-  /** The digest of the text that was edited. The file is left as it is if it has another one. */
+  text: ConfigText;
+  /** The digest of the text that was edited. A file with another digest stays as it is. */
   digest: string;
 }
 
-/** The result of `config.save`. */
+/** The result of `SaveConfig`. */
 export interface SavedConfig {
   /** SHA-256 of the new text, in hexadecimal digits. */
   digest: string;
 }
 
-/** `sessions.search`: texts of ended turns, the best match first. */
+/**
+ * `sessions.search`: a list of `FoundText`, best first. Finds the messages, answers and notices of
+ * turns that have ended.
+ */
 export interface SearchSessions {
   /** The words; texts with any of them are found. */
   words: string;
-  /** The most rows. */
+  /** The most rows, from 1 to 500. */
   limit?: number;
 }
 
@@ -1774,31 +1969,31 @@ export interface Send {
   chat: ChatAddress;
   /** The text. */
   text: string;
-  /** The key, as in `ask`. */
-  key?: DedupeKey;
+  /** The key, as in `Ask`. */
+  key?: DedupeKey | null;
 }
 
-/** The result of `send`. */
+/** The result of `Send`. */
 export interface SendResult {
-  /** The number of the text's first part. */
+  /** The number of the text's first chunk. */
   delivery: DeliveryId;
   /** `true` if the text is a repetition. */
   duplicate: boolean;
 }
 
-/** A value of a setting. */
+/** A value of a `SessionOption`. */
 export interface SessionOptionValue {
-  /** The value, as `sessions.set_option` takes it. */
+  /** The value, as `SetSessionOption` takes it. */
   value: string;
   /** The name for people. */
   name: string;
-  /** The effect of the value, in one sentence. */
+  /** The effect of the value, in one sentence; absent if the name says it. */
   description?: string;
-  /** The heading above the value in a list: the provider of a model. */
+  /** The heading above the value in a list: the provider of a model. Absent without headings. */
   group?: string;
 }
 
-/** A setting of a conversation. */
+/** A setting of a conversation, as programs show it. */
 export interface SessionOption {
   /** The name: `model`, `effort` or `mode`. Later versions may have others. */
   option: string;
@@ -1814,7 +2009,7 @@ export interface SessionReport {
   from: SessionId;
   /** The chat that received it. */
   chat: ChatAddress;
-  /** The beginning of the text. */
+  /** The beginning of the text, 2,000 characters at most. */
   text: string;
   /** The time at which it was sent. */
   at: Timestamp;
@@ -1822,9 +2017,12 @@ export interface SessionReport {
   trust: Trust;
 }
 
-/** Texts that a chat has received from other sessions since the last turn of its own session. */
+/**
+ * Texts that a chat has received from other sessions since the last turn of its own session, for
+ * example the answers of scheduled tasks.
+ */
 export interface SessionReports {
-  /** The last of them, oldest first. */
+  /** The last of them, 5 at most, oldest first. */
   texts: SessionReport[];
   /** Number of older texts. */
   more: number;
@@ -1856,15 +2054,13 @@ export interface SessionSummary {
   /** The state of its open turn, if it has one. */
   open: TurnState | null;
   /**
-   * The beginning of the last message of a person, in one line without secrets; null if there is
-   * none.
+   * The beginning of the last message of a person, in one line without secrets; null without a
+   * message.
    */
   title: string | null;
 }
 
-/**
- * `sessions.set_option`: a change of a setting. The result is the same as for `sessions.options`.
- */
+/** A change of a setting. */
 export interface SetSessionOption {
   /** The conversation. It may be new. */
   session: SessionId;
@@ -1874,34 +2070,48 @@ export interface SetSessionOption {
   value: string;
 }
 
-/** `memory.show`: a memory with its changes. Forgotten memories are shown, too. */
+/**
+ * `memory.show`: a memory with its changes, as `MemoryDetails`. Forgotten memories are shown, too.
+ */
 export interface ShowMemory {
   /** The memory. */
   memory: MemoryId;
 }
 
-/** `sessions.options`: the settings of a conversation. */
+/**
+ * `sessions.options`: the settings of a conversation. The result is a list of `SessionOption`.
+ * `sessions.set_option` takes a `SetSessionOption` and has the same result.
+ */
 export interface ShowOptions {
   /** The conversation. It may be new. */
   session: SessionId;
 }
 
-/** `sessions.show`: turns of a session, oldest first, without secrets. */
+/**
+ * `sessions.show`: a list of `TurnRecord`, oldest first. If a page exceeds a line, its long texts
+ * are cut.
+ */
 export interface ShowSession {
   /** The session. */
   session: SessionId;
-  /** The most turns; a page may have fewer of them. */
+  /** The most turns, from 1 to 500; a page may have fewer of them. */
   turns?: number;
   /** The oldest turn that the client has. An empty page is the end. */
-  before?: TurnId;
+  before?: TurnId | null;
 }
 
-/** `config.show`: the configuration file. The text may contain secrets. */
+/** `status`: a `DaemonStatus`. */
+export interface ShowStatus {
+  /** The session whose model to report; null for the model of the default agent. */
+  session?: SessionId | null;
+}
+
+/** A configuration file. */
 export interface ShownConfig {
   /** The file, or the place where it would be. */
   path: string;
   /** The text; empty if there is no file. */
-  text: string;
+  text: ConfigText;
   /** SHA-256 of the text, in hexadecimal digits. */
   digest: string;
   /** `true` if the daemon can replace the file. */
@@ -1926,11 +2136,11 @@ export interface Step {
   text: string;
   /** The tokens of the model call. */
   usage: Usage;
-  /** The least trust of the text in the request. */
+  /** The least trust of the text in the request, because any of it may influence the step. */
   trust: Trust;
-  /** The tools it called; empty for the step that ends a turn. */
+  /** The tools that the model called; empty for the step that ends a turn. */
   calls: LoggedCall[];
-  /** The answer of the model as it wrote it, if calls were found in its text. */
+  /** The whole reply of the model, if calls were read from its text; otherwise absent. */
   written?: string;
   /** `true` if every call has its result and the step is closed. */
   closed: boolean;
@@ -1938,7 +2148,7 @@ export interface Step {
   steered: LoggedInbound[];
 }
 
-/** `job.submit`: submits a job. The result comes after the commit. */
+/** `job.submit`: submits a job. The result is a `SubmittedJob`, after the commit. */
 export interface SubmitJob {
   /** The task. */
   task: string;
@@ -1949,7 +2159,7 @@ export interface SubmitJob {
   /** The limits of the job. */
   limits: JobLimits;
   /** Identifies repetitions of the same job. Default: a random key. */
-  key?: DedupeKey;
+  key?: DedupeKey | null;
 }
 
 /** The result of a submission. */
@@ -1965,27 +2175,28 @@ export interface SubmittedJob {
 }
 
 /**
- * `subscribe`: follows the events. Afterwards the daemon sends requests `events`, and waits for the
- * answer to each.
+ * `subscribe`: follows the events. The result is `Subscribed`. Afterwards the daemon sends requests
+ * `events` with an `EventBatch`, and waits for the answer to each.
  */
 export interface Subscribe {
   /**
    * The name under which the daemon keeps the position. A second connection with the same name
-   * replaces the first one.
+   * replaces the first one, which is closed with the reason. null if the client keeps its position
+   * itself.
    */
-  name?: SubscriberName;
+  name?: SubscriberName | null;
   /**
    * The last event that the client has. Without effect for a name that the daemon knows. Default:
    * the newest event.
    */
-  from?: EventSeq;
+  from?: EventSeq | null;
   /** Only of this session. */
-  session?: SessionId;
-  /** Only of these kinds: `message.queued`, or `message` for all kinds of messages. */
+  session?: SessionId | null;
+  /** Only of these kinds, as in `ListEvents`. */
   kinds?: string[];
 }
 
-/** The result of `subscribe`. */
+/** The result of `Subscribe`. */
 export interface Subscribed {
   /** The identity of the log. Another identity means that the log was rolled back or replaced. */
   log: string;
@@ -2005,17 +2216,25 @@ export interface Subscriber {
   at: Timestamp;
 }
 
-/** `trace`: the timeline of a message, without secrets. */
+/**
+ * A message (`m12`), a turn (`t4`) or a delivery (`o9`), as a person copies it from a list or a
+ * log.
+ */
+export type TraceSubject = string;
+
+/**
+ * `trace`: the timeline of a message, a turn or a delivery, without secrets: a list of `TraceSpan`.
+ */
 export interface Trace {
-  /** The message. */
-  message: MessageId;
+  /** The message (`m12`), or the turn (`t4`) or the delivery (`o9`). */
+  message: TraceSubject;
 }
 
 /** The message was accepted. Has no length. */
 export interface TraceSpanReceived {
-  /** The begin. */
+  /** The start. */
   start: Timestamp;
-  /** The end; null while it lasts, or if the process ended before it. */
+  /** The end; null if the work is open, or if the process ended during it. */
   end: Timestamp | null;
   /** The turn. */
   turn?: TurnId;
@@ -2026,20 +2245,23 @@ export interface TraceSpanReceived {
 
 /** The message waits for its lane. */
 export interface TraceSpanQueued {
-  /** The begin. */
+  /** The start. */
   start: Timestamp;
-  /** The end; null while it lasts, or if the process ended before it. */
+  /** The end; null if the work is open, or if the process ended during it. */
   end: Timestamp | null;
   /** The turn. */
   turn?: TurnId;
   type: "queued";
 }
 
-/** A model is asked. */
+/**
+ * A model is asked. Begins at the end of the work before it, so that it includes recall and the
+ * preparation of the request.
+ */
 export interface TraceSpanModel {
-  /** The begin. */
+  /** The start. */
   start: Timestamp;
-  /** The end; null while it lasts, or if the process ended before it. */
+  /** The end; null if the work is open, or if the process ended during it. */
   end: Timestamp | null;
   /** The turn. */
   turn?: TurnId;
@@ -2050,11 +2272,11 @@ export interface TraceSpanModel {
   usage: EventUsage[];
 }
 
-/** A request of the model's work around it failed and was made again. */
+/** A request of the `model` span around it failed and was made again. */
 export interface TraceSpanFailedRequest {
-  /** The begin. */
+  /** The start. */
   start: Timestamp;
-  /** The end; null while it lasts, or if the process ended before it. */
+  /** The end; null if the work is open, or if the process ended during it. */
   end: Timestamp | null;
   /** The turn. */
   turn?: TurnId;
@@ -2065,9 +2287,9 @@ export interface TraceSpanFailedRequest {
 
 /** A tool runs. */
 export interface TraceSpanTool {
-  /** The begin. */
+  /** The start. */
   start: Timestamp;
-  /** The end; null while it lasts, or if the process ended before it. */
+  /** The end; null if the work is open, or if the process ended during it. */
   end: Timestamp | null;
   /** The turn. */
   turn?: TurnId;
@@ -2080,9 +2302,9 @@ export interface TraceSpanTool {
 
 /** The turn waits for a person or a sub-agent. */
 export interface TraceSpanPaused {
-  /** The begin. */
+  /** The start. */
   start: Timestamp;
-  /** The end; null while it lasts, or if the process ended before it. */
+  /** The end; null if the work is open, or if the process ended during it. */
   end: Timestamp | null;
   /** The turn. */
   turn?: TurnId;
@@ -2093,9 +2315,9 @@ export interface TraceSpanPaused {
 
 /** The process ended during the turn. Lasts until a lane runs the turn again. */
 export interface TraceSpanInterrupted {
-  /** The begin. */
+  /** The start. */
   start: Timestamp;
-  /** The end; null while it lasts, or if the process ended before it. */
+  /** The end; null if the work is open, or if the process ended during it. */
   end: Timestamp | null;
   /** The turn. */
   turn?: TurnId;
@@ -2104,9 +2326,9 @@ export interface TraceSpanInterrupted {
 
 /** A part of a message is delivered, from its first send. */
 export interface TraceSpanDelivery {
-  /** The begin. */
+  /** The start. */
   start: Timestamp;
-  /** The end; null while it lasts, or if the process ended before it. */
+  /** The end; null if the work is open, or if the process ended during it. */
   end: Timestamp | null;
   /** The turn. */
   turn?: TurnId;
@@ -2119,9 +2341,9 @@ export interface TraceSpanDelivery {
 
 /** The turn ended. Has no length. */
 export interface TraceSpanEnded {
-  /** The begin. */
+  /** The start. */
   start: Timestamp;
-  /** The end; null while it lasts, or if the process ended before it. */
+  /** The end; null if the work is open, or if the process ended during it. */
   end: Timestamp | null;
   /** The turn. */
   turn?: TurnId;
@@ -2132,7 +2354,7 @@ export interface TraceSpanEnded {
   turn_info: EventTurn | null;
 }
 
-/** A part of the timeline of a message: one piece of work, or one wait. */
+/** A part of the timeline: one piece of work, or one wait. */
 export type TraceSpan =
   | TraceSpanReceived
   | TraceSpanQueued
@@ -2166,8 +2388,8 @@ export interface TurnEventThinking {
 }
 
 /**
- * The model reasons. Only for clients that attached with `thoughts`; a thought is no part of the
- * answer.
+ * The model reasons. Only for listeners that asked for thoughts, and not for a log: a thought is no
+ * part of the answer.
  */
 export interface TurnEventThought {
   type: "thought";
@@ -2237,7 +2459,7 @@ export interface TurnEventEnded {
   outcome: Outcome;
 }
 
-/** An event of a turn, for display. */
+/** An event of a turn. */
 export type TurnEvent =
   | TurnEventStarted
   | TurnEventCondensing
@@ -2254,7 +2476,7 @@ export type TurnEvent =
 
 /** Messages of a conversation whose delivery failed since its last turn. */
 export interface Undelivered {
-  /** The last of them, oldest first. */
+  /** The last of them, 5 at most, oldest first. */
   messages: LostMessage[];
   /** Number of older lost messages. */
   more: number;
@@ -2276,15 +2498,24 @@ export interface TurnRecord {
   steps: Step[];
   /** The text shown in place of a reply: an error or a limit. */
   notice: string | null;
-  /** Lost messages that this turn reports to its model. */
+  /** Lost messages that this turn reports to its model. The list never changes. */
   undelivered?: Undelivered;
-  /** Memories that the requests of this turn contain. */
+  /** Memories that the requests of this turn contain. Logged with its first step or its answer. */
   recalled?: RecalledMemory[];
-  /** Texts that the chat has received from other sessions. */
+  /**
+   * Texts that the chat has received from other sessions and that this turn shows to its model. The
+   * list never changes.
+   */
   reports?: SessionReports;
 }
 
-/** `wait`: waits until the message has its outcome. */
+/** `typing`: the agent works on an answer. */
+export interface Typing {
+  /** The chat. */
+  chat: ChatAddress;
+}
+
+/** `wait`: waits until the message has its outcome. The result is a `MessageStatus`. */
 export interface Wait {
   /** The message. */
   message: MessageId;
@@ -2292,15 +2523,15 @@ export interface Wait {
   seconds?: number | null;
 }
 
-/** The result of `web.open`. */
+/** A link that opens the console once. */
 export interface WebLink {
-  /** A link that opens the web console once. */
+  /** The address, with a one-time code behind `#`. A browser sends that part to no server. */
   url: string;
-  /** The end of the link. */
+  /** The time at which the code ends. */
   expires_at: Timestamp;
 }
 
-/** The result of `hello`: the rights of later requests. */
+/** The result of `Hello`: the rights of later requests. */
 export interface Welcome {
   /** The sender of messages. */
   sender: SenderId;
@@ -2314,38 +2545,10 @@ export interface Welcome {
   protocol: number;
 }
 
-/** The result of `attach`. */
-export interface AttachResult {
-  /** Of an account: the last position that was published, by scope. */
-  cursors?: Record<string, string>;
-}
-
-/** The answer to `deliver`. */
-export interface DeliverResult {
-  /** The platform's name for the message. */
-  platform_id?: PlatformId;
-}
-
-/** A request for a piece of a published file. */
-export interface FileReadParams {
-  /** The reference of the file. */
-  reference: string;
-  /** The number of bytes before the piece. */
-  offset: number;
-  /** The most bytes of the piece. */
-  length: number;
-}
-
-/** The agent works on an answer. */
-export interface TypingParams {
-  /** The chat. */
-  chat: ChatAddress;
-}
-
 /** The parameters and the result of each method. */
 export interface Methods {
   "approval.decide": { params: Decide; result: null };
-  "approval.list": { params: ListApprovals; result: OpenApproval[] };
+  "approval.list": { params: ListApprovals | undefined; result: OpenApproval[] };
   "ask": { params: Ask; result: AskResult };
   "ask.json": { params: JsonQuestion; result: JsonAnswer };
   "attach": { params: AttachParams; result: AttachResult };
@@ -2353,31 +2556,31 @@ export interface Methods {
   "config.diff": { params: undefined; result: ConfigDiff };
   "config.save": { params: SaveConfig; result: SavedConfig };
   "config.show": { params: undefined; result: ShownConfig };
-  "cursor.move": { params: MoveCursor; result: Record<string, unknown> };
-  "dead.list": { params: ListDeadLetters; result: DeadLetter[] };
-  "events.list": { params: ListEvents; result: EventList };
+  "cursor.move": { params: MoveCursor; result: EmptyAnswer };
+  "dead.list": { params: ListDeadLetters | undefined; result: DeadLetter[] };
+  "events.list": { params: ListEvents | undefined; result: EventList };
   "file.get": { params: GetFile; result: FilePiece };
-  "hello": { params: Hello; result: Welcome };
+  "hello": { params: Hello | undefined; result: Welcome };
   "job.show": { params: NamedJob; result: JobStatus };
   "job.submit": { params: SubmitJob; result: SubmittedJob };
-  "memory.list": { params: ListMemories; result: Memory[] };
-  "memory.log": { params: ListMemoryChanges; result: MemoryChange[] };
+  "memory.list": { params: ListMemories | undefined; result: Memory[] };
+  "memory.log": { params: ListMemoryChanges | undefined; result: MemoryChange[] };
   "memory.show": { params: ShowMemory; result: MemoryDetails };
   "ping": { params: undefined; result: null };
   "publish": { params: PublishParams; result: AskResult };
   "send": { params: Send; result: SendResult };
-  "sessions.list": { params: ListSessions; result: SessionSummary[] };
-  "sessions.search": { params: SearchSessions; result: FoundText[] };
+  "sessions.list": { params: ListSessions | undefined; result: SessionSummary[] };
   "sessions.options": { params: ShowOptions; result: SessionOption[] };
+  "sessions.search": { params: SearchSessions; result: FoundText[] };
   "sessions.sent": { params: ListSent; result: DeliveredText[] };
   "sessions.set_option": { params: SetSessionOption; result: SessionOption[] };
   "sessions.show": { params: ShowSession; result: TurnRecord[] };
-  "status": { params: undefined; result: DaemonStatus };
-  "subscribe": { params: Subscribe; result: Subscribed };
+  "status": { params: ShowStatus | undefined; result: DaemonStatus };
+  "subscribe": { params: Subscribe | undefined; result: Subscribed };
   "subscriber.list": { params: undefined; result: Subscriber[] };
   "subscriber.remove": { params: RemoveSubscriber; result: null };
   "trace": { params: Trace; result: TraceSpan[] };
   "wait": { params: Wait; result: MessageStatus };
-  "web.open": { params: OpenWeb; result: WebLink };
+  "web.open": { params: OpenWeb | undefined; result: WebLink };
   "web.sign_out": { params: undefined; result: null };
 }

@@ -12,7 +12,7 @@ use avocet_protocol::{
 };
 use avocet_supervise::Group;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -34,6 +34,14 @@ const MOST_ERROR: usize = 500;
 pub(crate) struct Typing {
     /// The chat.
     pub(crate) chat: ChatAddress,
+}
+
+/// The answer to `deliver`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct Delivered {
+    /// The platform's name for the message.
+    pub(crate) platform_id: Option<PlatformId>,
 }
 
 /// A request that the client has not answered yet.
@@ -332,8 +340,9 @@ pub(crate) fn platform<'a>(
 fn outcome(result: Result<Value, RpcError>) -> Option<Result<Receipt, SendError>> {
     match result {
         Ok(result) => {
-            let id = result["platform_id"].as_str();
-            Some(Ok(Receipt { platform_id: id.and_then(|id| PlatformId::parse(id).ok()) }))
+            // The message is shown, even if its name cannot be read.
+            let delivered = Delivered::deserialize(&result).unwrap_or_default();
+            Some(Ok(Receipt { platform_id: delivered.platform_id }))
         }
         Err(error) => error_outcome(error).map(Err),
     }

@@ -1,78 +1,86 @@
-//! `clients/schema/socket.json`, from which the types of both client libraries are made, agrees with the
-//! descriptions of the methods.
+//! The JSON Schema of the socket: `clients/schema/socket.json` is made from the list of the methods and
+//! their types. `clients/generate.py` makes the types of both client libraries from it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use avocet_methods::METHODS;
-use serde_json::Value;
+use avocet_methods::{METHODS, NoParams, SocketMethod, with_all_methods};
+use avocet_protocol::TurnEvent;
+use schemars::JsonSchema;
+use serde_json::{Map, Value, json};
 
-use crate::schema_tests::{Types, file};
+use crate::attached::{Delivered, Typing};
+use crate::file_pieces::ReadFilePiece;
+use crate::schema_tests::{Types, assert_is_fresh};
+use crate::wire::RpcError;
+use crate::{DeliveryChunk, EventBatch, FilePiece, HealthReport};
 
-/// Types whose fields differ, and the reason.
-const OTHER_FORM: [(&str, &str); 3] = [
-    ("Content", "the libraries leave out what only channels of the daemon write"),
-    ("LogEvent", "the details, which are one of several records, are fields that can be missing"),
-    ("SessionOptionValue", "the libraries know a description that no option has today"),
-];
-
-fn socket_schema() -> Value {
-    serde_json::from_str(&std::fs::read_to_string(file("socket.json")).unwrap()).unwrap()
+/// Returns `true` if a request of the method may leave the parameters out.
+fn needs_no_params<M: SocketMethod>() -> bool {
+    M::PARAMS_ARE_OPTIONAL && serde_json::from_value::<M::Params>(json!({})).is_ok()
 }
 
-/// The name of the type that a schema refers to, in brackets for a list; empty for other schemas.
-fn target(schema: &Value) -> String {
-    if schema["type"] == "array" {
-        return format!("[{}]", target(&schema["items"]));
-    }
-    let path = schema["$ref"].as_str().unwrap_or_default();
-    path.rsplit('/').next().unwrap_or_default().to_owned()
+macro_rules! all_that_need_no_params {
+    ($($method:ident: $place:ident,)*) => {
+        [$((avocet_methods::$method::NAME, needs_no_params::<avocet_methods::$method>())),*]
+    };
 }
 
-fn fields(schema: &Value) -> BTreeSet<&str> {
-    let fields = schema["properties"].as_object().into_iter().flatten();
-    fields.map(|(name, _)| name.as_str()).collect()
-}
-
-#[test]
-fn socket_schema_has_the_methods_of_the_libraries_with_their_types() {
-    let socket = socket_schema();
-    let mut types = Types::new();
-    let methods = || METHODS.iter().filter(|method| method.is_in_libraries);
-    let names: BTreeSet<&str> = methods().map(|method| method.name).collect();
-    let found = socket["x-methods"].as_object().unwrap().keys().map(String::as_str);
-    assert_eq!(found.collect::<BTreeSet<_>>(), names);
-    for method in methods() {
-        let sides = &socket["x-methods"][method.name];
-        let params = target(&(method.params)(&mut types.sent).to_value());
-        let answer = target(&(method.answer)(&mut types.received).to_value());
-        // The libraries ask for the state of the whole daemon only.
-        if !["NoParams", "ShowStatus"].contains(&params.as_str()) {
-            assert_eq!(target(&sides["params"]), params, "{}", method.name);
-        }
-        // Schemas without a name of their own.
-        if !["AttachResult", "EmptyAnswer"].contains(&answer.as_str()) {
-            assert_eq!(target(&sides["result"]), answer, "{}", method.name);
-        }
-    }
-}
-
-#[test]
-fn socket_schema_has_the_fields_of_the_types() {
-    let socket = socket_schema();
-    let mut types = Types::new();
+fn methods_of_the_libraries(types: &mut Types) -> Map<String, Value> {
+    let without_params = BTreeMap::from(with_all_methods!(all_that_need_no_params));
+    let nothing = types.sent::<NoParams>();
+    let mut methods = Map::new();
     for method in METHODS.iter().filter(|method| method.is_in_libraries) {
-        (method.params)(&mut types.sent);
-        (method.answer)(&mut types.received);
+        let mut params = (method.params)(&mut types.sent).to_value();
+        let result = (method.answer)(&mut types.received).to_value();
+        let sides = if params == nothing {
+            json!({ "result": result })
+        } else {
+            if without_params[method.name] {
+                params["x-optional"] = json!(true);
+            }
+            json!({ "params": params, "result": result })
+        };
+        methods.insert(method.name.to_owned(), sides);
     }
-    let of_types: BTreeMap<String, Value> = types.definitions().into_iter().collect();
-    let mut compared = 0;
-    for (name, found) in socket["$defs"].as_object().unwrap() {
-        let Some(schema) = of_types.get(name) else { continue };
-        if OTHER_FORM.iter().any(|(other, _)| other == name) || fields(schema).is_empty() {
-            continue;
-        }
-        assert_eq!(fields(found), fields(schema), "the fields of {name} in socket.json");
-        compared += 1;
-    }
-    assert!(compared >= 80, "only {compared} records are in both");
+    methods
+}
+
+fn schema() -> Value {
+    let mut types = Types::new();
+    let methods = methods_of_the_libraries(&mut types);
+    let from_daemon = json!({
+        "deliver": { "params": types.received::<DeliveryChunk>(), "result": types.sent::<Delivered>() },
+        "event": { "params": types.received::<TurnEvent>() },
+        // Any result confirms the batch.
+        "events": { "params": types.received::<EventBatch>(), "result": {} },
+        "file.read": { "params": types.received::<ReadFilePiece>(), "result": types.sent::<FilePiece>() },
+        "typing": { "params": types.received::<Typing>() },
+    });
+    let errors: Map<String, Value> = RpcError::CODES
+        .iter()
+        .map(|(name, code, text)| {
+            ((*name).to_owned(), json!({ "const": code, "description": text.trim() }))
+        })
+        .collect();
+    let nothing = NoParams::schema_name();
+    let from_program = json!({ "health": { "params": types.sent::<HealthReport>() } });
+    // Sorted, so that a change of a method moves no type in the libraries.
+    let mut definitions: BTreeMap<String, Value> = types.definitions().into_iter().collect();
+    // Methods without parameters have none in the libraries, and no type for them.
+    definitions.remove(nothing.as_ref());
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "The socket of Avocet",
+        "description": "The methods of the socket that client libraries offer. The file is made from the Rust types by a test of avocet-gateway; the names in $defs are theirs.",
+        "x-methods": methods,
+        "x-from-daemon": from_daemon,
+        "x-from-program": from_program,
+        "x-errors": errors,
+        "$defs": definitions,
+    })
+}
+
+#[test]
+fn socket_schema_is_made_from_the_types() {
+    assert_is_fresh("socket.json", &schema());
 }

@@ -29,24 +29,42 @@ pub struct RpcError {
     pub data: Option<Value>,
 }
 
-impl RpcError {
-    /// The line is invalid JSON.
-    pub const PARSE: i64 = -32700;
-    /// The line is JSON, but no request.
-    pub const REQUEST: i64 = -32600;
-    /// The method is unknown.
-    pub const METHOD: i64 = -32601;
-    /// The parameters do not fit the method.
-    pub const PARAMS: i64 = -32602;
-    /// Ours: the request is forbidden.
-    pub const NOT_ALLOWED: i64 = -32001;
-    /// Ours: the chat, session or message is unknown.
-    pub const NOT_FOUND: i64 = -32002;
-    /// Ours: the request failed for now; it may succeed later.
-    pub const UNAVAILABLE: i64 = -32003;
-    /// Ours: the key was used for another message.
-    pub const CONFLICT: i64 = -32004;
+/// Defines the codes of errors, and the list of them with their descriptions, from which the client
+/// libraries are made.
+macro_rules! error_codes {
+    ($($(#[doc = $text:literal])+ $name:ident = $code:literal;)+) => {
+        impl RpcError {
+            $($(#[doc = $text])+ pub const $name: i64 = $code;)+
 
+            /// The name, the code and the description of each error.
+            #[cfg(test)]
+            pub(crate) const CODES: &[(&str, i64, &str)] =
+                &[$((stringify!($name), $code, concat!($($text),+))),+];
+        }
+    };
+}
+
+error_codes! {
+    /// The line is not JSON in UTF-8.
+    PARSE = -32700;
+    /// The line is not a request.
+    REQUEST = -32600;
+    /// The method is unknown; the message lists all methods.
+    METHOD = -32601;
+    /// A parameter is wrong.
+    PARAMS = -32602;
+    /// The sender may not do this.
+    NOT_ALLOWED = -32001;
+    /// The chat, session or message does not exist.
+    NOT_FOUND = -32002;
+    /// The daemon cannot answer now; the same request may succeed later.
+    UNAVAILABLE = -32003;
+    /// The key was used for another message, the job or session is busy, or the configuration file
+    /// has changed.
+    CONFLICT = -32004;
+}
+
+impl RpcError {
     /// Creates an error without data.
     #[must_use]
     pub fn new(code: i64, message: impl Into<String>) -> Self {

@@ -35,6 +35,7 @@ pub(crate) struct AcceptedWebhook {
     duplicate: bool,
 }
 
+// The body stays a plain object: each sender of webhooks has fields of its own.
 /// Accept a signed webhook of `[hooks.NAME]`. The response comes after the commit.
 #[utoipa::path(
     post, path = "/hooks/{name}", tag = "hooks", request_body = Object, security(()),

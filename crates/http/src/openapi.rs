@@ -130,6 +130,7 @@ impl IntoResponses for Problem {
     }
 }
 
+// The body stays a plain object: the OpenAPI specification describes it.
 /// Show this document.
 #[utoipa::path(
     get, path = "/openapi.json", tag = "operation",

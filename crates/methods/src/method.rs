@@ -5,7 +5,7 @@
 //!       |-- RunMethod (gateway)         what the daemon does: `run(ports, params) -> answer`
 //!       |-- Client::call::<M> (gateway) what a program of ours sends and reads
 //!       |-- HTTP, MCP, ACP, CLI         call a method by its type
-//!       `-- clients/schema/socket.json  the same for the client libraries, compared by tests of the gateway
+//!       `-- clients/schema/socket.json  made from all of it for the client libraries, by a test of the gateway
 //!
 //! The parameters of most methods are a type of their own, which is then the method, too: `Ask` is
 //! `ask` and its parameters. Methods that share their parameters, or have none, are empty types:
@@ -13,7 +13,8 @@
 //!
 //! To add a method: implement the trait with `method!` in the file of its group, add the type to the
 //! list in `list.rs`, and implement `RunMethod` in the gateway. The compiler asks for the last step, and
-//! tests ask for its row in `docs/src/build/socket.md`, and in `socket.json` if libraries have it.
+//! tests ask for its row in `docs/src/build/socket.md`. `docs/src/build/method.md` has each step, up to
+//! HTTP, MCP and the client libraries.
 
 use avocet_protocol::ClientRole;
 use schemars::{JsonSchema, Schema, SchemaGenerator};

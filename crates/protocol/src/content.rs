@@ -27,7 +27,7 @@ pub struct Content {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Quote>,
     /// Inbound only: the roles that the platform gives the author in a group, as far as the access
-    /// rule of the account names them ([`crate::AllowLists::roles`]).
+    /// rule of the account names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub author_roles: Vec<String>,
     /// Outbound: the key of the message that this one replies to, so that the platform can show the

@@ -26,8 +26,8 @@ pub enum TurnEvent {
         /// The step, from 0.
         step: u32,
     },
-    /// The model reasons. Only for listeners of [`TurnEvents::subscribe_with_thoughts`], and not
-    /// for a log: a thought is no part of the answer.
+    /// The model reasons. Only for listeners that asked for thoughts, and not for a log: a thought
+    /// is no part of the answer.
     Thought {
         /// The next piece.
         delta: String,

@@ -225,6 +225,7 @@ macro_rules! number_id {
             Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
         )]
         #[serde(try_from = "String", into = "String")]
+        #[schemars(extend("pattern" = concat!("^", $prefix, "[0-9]+$")))]
         pub struct $name(pub i64);
 
         impl fmt::Display for $name {
@@ -302,6 +303,7 @@ number_id! {
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(try_from = "String", into = "String")]
+#[schemars(extend("pattern" = "^t[0-9]+s[0-9]+c[0-9]+$"))]
 pub struct CallId {
     /// The turn that the call belongs to.
     pub turn: TurnId,

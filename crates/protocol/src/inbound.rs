@@ -138,7 +138,7 @@ pub struct NewInbound {
     pub inbound: Inbound,
     /// Number of characters that sanitising removed.
     pub removed: u32,
-    /// Upper limit for the trust of the text. [`Trust::Full`] for messages of people, whose role
+    /// Upper limit for the trust of the text. `full` for messages of people, whose role
     /// decides; less for a message that the daemon itself writes, for example for a scheduled task.
     #[serde(default, skip_serializing_if = "is_full")]
     pub trust: Trust,

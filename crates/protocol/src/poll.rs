@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// A poll. The text of its message is the question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Poll {
-    /// From 2 to [`Poll::MAX_ANSWERS`] different answers.
+    /// From 2 to 10 different answers.
     pub answers: Vec<String>,
     /// `true` if a person may choose several answers.
     #[serde(default)]

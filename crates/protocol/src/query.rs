@@ -148,8 +148,8 @@ pub struct SessionSummary {
     pub used_at: Timestamp,
     /// The state of its open turn, if it has one.
     pub open: Option<TurnState>,
-    /// The beginning of the last message of a person, in one line. [`Query::sessions`] returns up
-    /// to [`Self::READ_CHARS`] characters, so that secrets can be found before the text is cut.
+    /// The beginning of the last message of a person, in one line without secrets; `None`
+    /// without a message.
     #[serde(default)]
     pub title: Option<String>,
 }
@@ -157,7 +157,8 @@ pub struct SessionSummary {
 impl SessionSummary {
     /// The most characters of a title that is shown.
     pub const TITLE_CHARS: usize = 80;
-    /// The most characters of a title that is read.
+    /// The most characters of a title that is read: more than are shown, so that secrets can be found before
+    /// the text is cut.
     pub const READ_CHARS: usize = 1000;
 
     /// Removes secrets from the title and cuts it to [`Self::TITLE_CHARS`] characters.

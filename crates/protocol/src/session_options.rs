@@ -22,8 +22,7 @@ pub enum SessionSetting {
 /// A setting of a conversation, as programs show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionOption {
-    /// The name: [`Self::MODEL`], [`Self::EFFORT`] or [`Self::MODE`]. Later versions may have
-    /// others.
+    /// The name: `model`, `effort` or `mode`. Later versions may have others.
     pub option: String,
     /// The value in use, which is one of `values`.
     pub value: String,

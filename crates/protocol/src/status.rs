@@ -169,7 +169,7 @@ pub struct LogStatus {
     #[serde(default)]
     pub rolled_back: Option<RolledBack>,
     /// Chats whose next chunk cannot be delivered, the one with the longest wait first;
-    /// [`LogStatus::MOST_STUCK`] at most.
+    /// 20 at most.
     #[serde(default)]
     pub stuck: Vec<StuckChat>,
 }

@@ -309,7 +309,7 @@ pub struct Place {
 pub struct Grant {
     /// The tool, by its own name instead of an alias.
     pub tool: ToolName,
-    /// Same as [`Question::scope`].
+    /// The scope in which calls need no further approval.
     pub scope: String,
 }
 

@@ -22,7 +22,7 @@ pub enum ToolOutcome {
 pub struct ToolOutput {
     /// The result as the model reads it.
     pub value: Value,
-    /// Writes that the store applies in the same transaction.
+    /// Writes that the store applies in the same transaction. Their children are `Background`.
     pub writes: Vec<LogWrite>,
     /// The trust level of the value; `None` for the one in the tool's description.
     pub trust: Option<Trust>,
@@ -94,11 +94,10 @@ impl NewChild {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ChildMode {
-    /// The call of the parent, which waits for it. Only valid in [`WaitRequest::writes`].
+    /// The call of the parent, which waits for it.
     #[default]
     Awaited,
-    /// The chat of the root turn. The parent goes on at once. Only valid in
-    /// [`ToolOutput::writes`].
+    /// The chat of the root turn. The parent goes on at once.
     Background,
 }
 
@@ -120,7 +119,7 @@ pub struct WaitRequest {
     pub prompt: Option<Box<Content>>,
     /// The time limit. After it the wait counts as denied, unanswered or skipped.
     pub expires_after: Duration,
-    /// Writes that are committed together with the wait.
+    /// Writes that are committed together with the wait. Their children are `Awaited`.
     pub writes: Vec<LogWrite>,
     /// For an approval: the grant that an approval for the session adds.
     pub grant: Option<Grant>,

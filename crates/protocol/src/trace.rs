@@ -44,7 +44,7 @@ pub enum TraceWork {
         /// The cost of the answer, and of failed attempts before it.
         usage: Vec<EventUsage>,
     },
-    /// A request of the [`TraceWork::Model`] around it failed and was made again.
+    /// A request of the `model` span around it failed and was made again.
     FailedRequest {
         /// The request.
         request: EventFailedRequest,

@@ -42,7 +42,7 @@ pub struct TurnRecord {
 /// Messages of a conversation whose delivery failed since its last turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Undelivered {
-    /// The last of them, [`Undelivered::MOST`] at most, oldest first.
+    /// The last of them, 5 at most, oldest first.
     pub messages: Vec<LostMessage>,
     /// Number of older lost messages.
     pub more: u64,
@@ -64,7 +64,7 @@ impl Undelivered {
 pub struct LostMessage {
     /// The destination.
     pub chat: ChatAddress,
-    /// Same as [`crate::Content::in_short`].
+    /// The message in one line.
     pub what: String,
     /// The reason why it was abandoned, in one line.
     pub why: String,
@@ -78,7 +78,7 @@ pub struct LostMessage {
 /// example the answers of scheduled tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionReports {
-    /// The last of them, [`SessionReports::MOST`] at most, oldest first.
+    /// The last of them, 5 at most, oldest first.
     pub texts: Vec<SessionReport>,
     /// Number of older texts.
     pub more: u64,
@@ -102,7 +102,7 @@ pub struct SessionReport {
     pub from: SessionId,
     /// The chat that received it.
     pub chat: ChatAddress,
-    /// The beginning of the text, [`SessionReport::MAX_CHARS`] at most.
+    /// The beginning of the text, 2,000 characters at most.
     pub text: String,
     /// The time at which it was sent.
     pub at: Timestamp,
@@ -219,7 +219,7 @@ pub struct Step {
     pub trust: Trust,
     /// The tools that the model called; empty for the step that ends a turn.
     pub calls: Vec<LoggedCall>,
-    /// See [`ModelReply::written`](crate::ModelReply::written).
+    /// The whole reply of the model, if calls were read from its text; otherwise `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<String>,
     /// Reasoning that the model needs back together with these calls. Left out of transcripts.

@@ -17,11 +17,11 @@ from .types import (
     Choice,
     DeliveryChunk,
     ErrorCode,
-    FileReadParams,
     HealthReport,
     Hello,
     PublishedCursor,
     PublishedFile,
+    ReadFilePiece,
     SentFile,
     StyleRange,
     TurnEvent,
@@ -235,7 +235,7 @@ class Channel(Deliveries):
         return True
 
     async def _answer_file(self, connection: Connection, request: Request) -> None:
-        params = cast(FileReadParams, request.params)
+        params = cast(ReadFilePiece, request.params)
         reference = params["reference"]
         try:
             if self._read_file is None:

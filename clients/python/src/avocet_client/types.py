@@ -28,7 +28,7 @@ class ErrorCode(IntEnum):
 
 
 AccountName: TypeAlias = str
-"""One login on a channel."""
+"""One bot login on a channel."""
 
 
 class ArgumentsObject(TypedDict):
@@ -38,7 +38,9 @@ class ArgumentsObject(TypedDict):
 
 
 class ArgumentsMalformed(TypedDict):
-    """Anything else. The call fails with a message for the model."""
+    """Anything else: a list, a number, half an object. The call fails with a message for the model.
+    The text is kept, so that the model can see its mistake.
+    """
 
     malformed: str
 
@@ -51,7 +53,9 @@ Arguments: TypeAlias = (
 
 
 SessionId: TypeAlias = str
-"""The key of a conversation: `channel:account:chat` or `channel:account:chat:topic`."""
+"""The key of one conversation: `channel:account:chat` or `channel:account:chat:topic`. At most 256
+bytes as a whole. Forbidden are `..`, `/`, `\\`, control characters and empty parts.
+"""
 
 
 DedupeKey: TypeAlias = str
@@ -78,15 +82,15 @@ AttachmentKind: TypeAlias = (
 
 
 class PublishedFile(TypedDict):
-    """A file of a message. The program keeps it until the message is answered."""
+    """A file of a message."""
 
-    # The program's own name of the file, for `file.read`. At most 1,024 bytes.
+    # The client's own name of the file, for `file.read`. At most 1,024 bytes.
     reference: str
     # The way in which a platform would show it. Default: `document`.
     kind: NotRequired[AttachmentKind]
     # The file's name for people.
     name: NotRequired[str | None]
-    # The media type.
+    # The media type (RFC 6838).
     media_type: NotRequired[str | None]
     # The size in bytes.
     bytes: NotRequired[int | None]
@@ -99,19 +103,20 @@ class Ask(TypedDict):
     session: SessionId
     # The text of the message.
     text: str
-    # Identifies repetitions of the same message. Default: a random key.
-    key: NotRequired[DedupeKey]
+    # Identifies repetitions of the same message. Default: a random key. A key that was used for
+    # another text, or another topic of the chat, is refused.
+    key: NotRequired[DedupeKey | None]
     # Files. A client that is attached to the chat keeps them until the daemon reads them with
     # `file.read`.
     attachments: NotRequired[list[PublishedFile]]
 
 
 MessageId: TypeAlias = str
-"""An accepted message (`m17`)."""
+"""An accepted inbound message, numbered by the log in the order of acceptance (`m17`)."""
 
 
 class AskResult(TypedDict):
-    """The result of `ask`."""
+    """The result of `Ask`."""
 
     # The number of the message.
     message: MessageId
@@ -120,28 +125,36 @@ class AskResult(TypedDict):
 
 
 ChatAddress: TypeAlias = str
-"""A chat or topic that can get a message: `terminal:local:me`."""
+"""A chat or topic that can get a reply: `telegram:work:-100123:7`."""
 
 
 ChannelName: TypeAlias = str
-"""A platform adapter: `telegram`, `terminal`, `external`."""
+"""A platform adapter: `telegram`, `discord`, `terminal`."""
 
 
 class AttachParams(TypedDict):
     """`attach`: makes the connection a listener of a chat, or of all chats of an account that a
-    program serves.
+    program serves. It gets `event` notifications with a `TurnEvent`, and `deliver` requests, which
+    it answers when it has shown the message.
     """
 
-    # The chat. Without it, give `channel` and `account`.
-    chat: NotRequired[ChatAddress]
-    # The channel, without a chat.
-    channel: NotRequired[ChannelName]
-    # The account of the channel, without a chat.
-    account: NotRequired[AccountName]
+    # The chat; left out for all chats of an account.
+    chat: NotRequired[ChatAddress | None]
+    # The channel: `external`.
+    channel: NotRequired[ChannelName | None]
+    # The account.
+    account: NotRequired[AccountName | None]
     # Characters of the longest message of the account's platform.
-    max_text: NotRequired[int]
-    # `true` to get the model's thoughts in the chat as well, for display. Default: false.
+    max_text: NotRequired[int | None]
+    # `true` to get the model's thoughts in the chat as well, for display.
     thoughts: NotRequired[bool]
+
+
+class AttachResult(TypedDict):
+    """The result of `attach`."""
+
+    # Of an account: the positions up to which messages are committed, by scope.
+    cursors: NotRequired[dict[str, str]]
 
 
 class AttachmentSourceWorkspace(TypedDict):
@@ -190,15 +203,15 @@ Transcript: TypeAlias = (
 
 
 class Attachment(TypedDict):
-    """A file, by reference."""
+    """A file, by reference: its bytes are never part of a message in the log."""
 
     # The way in which a platform would show it.
     kind: AttachmentKind
     # The place of the bytes.
     source: AttachmentSource
-    # The file's name from its sender.
+    # The file's name from its sender; never used as a path.
     name: NotRequired[str]
-    # The media type, according to the platform or the sender.
+    # The media type (RFC 6838), according to the platform or the sender.
     media_type: NotRequired[str]
     # The size in bytes, if known.
     bytes: NotRequired[int]
@@ -209,21 +222,25 @@ class Attachment(TypedDict):
 
 
 CallId: TypeAlias = str
-"""A tool call, by its turn, step and place in the step (`t4s1c0`)."""
+"""A tool call, by its turn, the step of the turn, and its place in the step (`t4s1c0`). The model's
+own ids are not used, because models repeat them and leave them out.
+"""
 
 
 Trust: TypeAlias = (
     Literal[
-        # Anybody's text: web pages, search results, forwarded messages, files that came with
-        # messages.
+        # Anybody's text: web pages, search results, other servers' answers, forwarded messages,
+        # files that came with messages, and files in directories beside the workspace.
         "low",
         # Text of an admitted person who is not an owner.
         "user",
-        # Text of the owners, and their own files.
+        # Text of the owners, and their own files: the workspace, the operator's configuration.
         "full",
     ]
 )
-"""The trust level of a text, the lowest first."""
+"""The trust level of a text, by its author, the lowest first. It stays with the text in the
+history, its summary, notes and files. A request has the least trust of all its text.
+"""
 
 
 class CallResult(TypedDict):
@@ -238,9 +255,9 @@ class CallResult(TypedDict):
 
 
 class Evidence(TypedDict):
-    """The state that a verifiable tool records before it acts."""
+    """The state that a verifiable tool records before it acts, for the comparison after a crash."""
 
-    # The object that the call changes.
+    # The object that the call changes, for example a path relative to the workspace.
     subject: str
     # A digest of its state before the call; null if it did not exist.
     before: str | None
@@ -343,14 +360,20 @@ ChatKind: TypeAlias = (
 
 
 ChatPatterns: TypeAlias = list[str]
-"""Patterns of chats, in which `*` matches any characters."""
+"""Patterns of chats, in which `*` matches any characters. A pattern that matches a chat matches its
+topics, too.
+"""
+
+
+ConfigText: TypeAlias = str
+"""The text of a configuration. It may contain secrets, so `Debug` shows its length only."""
 
 
 class CheckConfig(TypedDict):
-    """`config.check`: checks a text without touching the configuration file."""
+    """`config.check`: checks a text without touching the file. The result is a `ConfigCheck`."""
 
     # The text of a configuration.
-    text: str
+    text: ConfigText
 
 
 ChildMode: TypeAlias = (
@@ -369,7 +392,7 @@ class Choice(TypedDict):
 
     # The text on the button.
     label: str
-    # The text that pressing it sends, as if a person had typed it.
+    # The text that pressing it sends, as if a person had typed it: `/skip w3`.
     says: str
 
 
@@ -404,7 +427,7 @@ class ConfigChange(TypedDict):
 class ConfigFault(TypedDict):
     """A fault of a configuration, without secrets."""
 
-    # The line, from 1; null if the fault has no place in the text.
+    # The line, from 1; null if the fault has no line.
     line: int | None
     # The key: `providers.local.api_key`; null if the fault is not about one key.
     key: str | None
@@ -415,16 +438,14 @@ class ConfigFault(TypedDict):
 class ConfigCheck(TypedDict):
     """The result of a check."""
 
-    # The faults with which no daemon starts. A check ends at the first one.
+    # The faults that prevent a start of the daemon. A check ends at the first one.
     faults: list[ConfigFault]
     # References that have no value for the daemon that runs now.
     warnings: list[ConfigFault]
 
 
 class ConfigDiff(TypedDict):
-    """`config.diff`: the difference between the configuration file and the configuration that the
-    daemon uses.
-    """
+    """The difference between the configuration file and the configuration that the daemon uses."""
 
     # The file, or the place where it would be.
     path: str
@@ -433,11 +454,13 @@ class ConfigDiff(TypedDict):
 
 
 ConsolidationId: TypeAlias = str
-"""A consolidation of memories (`n3`)."""
+"""A consolidation of memories, numbered by the log (`n3`)."""
 
 
 MemoryScope: TypeAlias = str
-"""The readers of a memory: `person ID`, `chat SESSION` or `everyone`."""
+"""The readers of a memory. Written as `person telegram:main:7`, `chat telegram:main:-100` or
+`everyone`.
+"""
 
 
 ConsolidationState: TypeAlias = (
@@ -456,7 +479,7 @@ ConsolidationState: TypeAlias = (
 
 
 class Consolidation(TypedDict):
-    """A consolidation of memories."""
+    """A run of the past."""
 
     # Its number.
     id: ConsolidationId
@@ -475,7 +498,7 @@ class Consolidation(TypedDict):
 Quote = TypedDict(
     "Quote",
     {
-        # The author; null for the agent.
+        # The author, by the name that they gave themselves; null for the agent.
         "from": str | None,
         # The text of the message, or the selected part of it.
         "text": str,
@@ -484,10 +507,14 @@ Quote = TypedDict(
 """The message that a message replies to."""
 
 
+PlatformId: TypeAlias = str
+"""The platform's name for a message that it accepted."""
+
+
 class StylePreValue(TypedDict):
     """"""
 
-    # The programming language.
+    # The programming language: letters, digits and `+#_.-`.
     language: str | None
 
 
@@ -505,14 +532,14 @@ class StyleLinkValue(TypedDict):
 
 
 class StyleLink(TypedDict):
-    """A link."""
+    """A link with the scheme `http`, `https`, `tg`, or `mailto`, whose text is the address."""
 
     link: StyleLinkValue
 
 
 Style: TypeAlias = (
     Literal[
-        # Strong emphasis, and headings.
+        # Strong emphasis, and headings on a platform without headings.
         "bold",
         # Emphasis.
         "italic",
@@ -542,23 +569,127 @@ class StyleRange(TypedDict):
     style: Style
 
 
+class Poll(TypedDict):
+    """A poll. The text of its message is the question."""
+
+    # From 2 to 10 different answers.
+    answers: list[str]
+    # `true` if a person may choose several answers.
+    multiple: bool
+    # The hours until it ends, on platforms that end polls.
+    hours: int
+
+
+class ProgramMessageUser(TypedDict):
+    """The user of the program."""
+
+    role: Literal["user"]
+    # The words.
+    text: str
+
+
+class ProgramCall(TypedDict):
+    """A call of a program's tool."""
+
+    # The id, by which its result refers to it.
+    id: str
+    # The tool.
+    name: str
+    # The arguments.
+    arguments: dict[str, Any]
+
+
+class ProgramMessageAssistant(TypedDict):
+    """An earlier answer."""
+
+    role: Literal["assistant"]
+    # The words; may be empty beside calls.
+    text: str
+    # The calls of the program's tools.
+    calls: NotRequired[list[ProgramCall]]
+
+
+class ProgramMessageResult(TypedDict):
+    """The result of a call. It is untrusted."""
+
+    role: Literal["result"]
+    # The id of the call.
+    call: str
+    # The result.
+    text: str
+
+
+ProgramMessage: TypeAlias = (
+    ProgramMessageUser
+    | ProgramMessageAssistant
+    | ProgramMessageResult
+)
+"""A message of a conversation that a program keeps."""
+
+
+class ProgramTool(TypedDict):
+    """A tool that a program runs itself."""
+
+    # The name.
+    name: str
+    # Its purpose and when to use it.
+    description: str
+    # The JSON Schema of its arguments.
+    parameters: Any
+
+
+class ProgramRequest(TypedDict):
+    """The request of a program that asks for one answer, as OpenAI's APIs do: its instructions, the
+    conversation that it keeps itself, and the tools that it runs itself. The words are those of the
+    message's sender, except for results.
+    """
+
+    # The profile that answers the conversation from now on; absent for the conversation's own.
+    agent: NotRequired[str]
+    # Instructions for the answer.
+    instructions: NotRequired[str]
+    # The messages before this one that are not in the log, in order.
+    earlier: NotRequired[list[ProgramMessage]]
+    # Tools that the program runs itself. A call of one ends the turn.
+    tools: NotRequired[list[ProgramTool]]
+    # The JSON Schema of the answer, if it has to be JSON.
+    answer_schema: NotRequired[Any]
+
+
 class Content(TypedDict):
     """Text, attachments and buttons."""
 
-    # The text. May be empty if there is an attachment.
+    # The text; Markdown in outbound messages until a channel has rendered it. May be empty if there
+    # is an attachment.
     text: str
-    # The quoted message.
+    # Inbound only: the quoted message, as far as the platform shows it.
     quote: NotRequired[Quote]
-    # The key of the message that this one replies to.
+    # Inbound only: earlier messages of a group that were not for the agent, and notes of the
+    # channel about what happened since, without an author. The oldest come first.
+    earlier: NotRequired[list[Quote]]
+    # Inbound only: the roles that the platform gives the author in a group, as far as the access
+    # rule of the account names them.
+    author_roles: NotRequired[list[str]]
+    # Outbound: the key of the message that this one replies to, so that the platform can show the
+    # reference. Inbound: the key to which every answer refers, also in a private chat.
     reply_to: NotRequired[DedupeKey]
+    # Inbound only: the message of the bot whose button was pressed. A command can change it instead
+    # of replying below it.
+    pressed: NotRequired[PlatformId]
     # The original author of a forwarded message.
     forwarded_from: NotRequired[str]
-    # The styles of rendered text.
+    # Inbound only: messages of others that the author forwarded together with this text.
+    forwarded: NotRequired[list[Quote]]
+    # The styles of rendered text. If present, the text is plain and no longer Markdown.
     styles: NotRequired[list[StyleRange]]
     # Files that belong to the message.
     attachments: NotRequired[list[Attachment]]
-    # Buttons.
+    # Buttons; a channel without buttons shows them as text.
     choices: NotRequired[list[Choice]]
+    # Outbound: a poll with the text as its question, without styles, files and buttons.
+    poll: NotRequired[Poll]
+    # Inbound only: the parts of a program's request beside the text.
+    program: NotRequired[ProgramRequest]
 
 
 class Ignored(TypedDict):
@@ -584,7 +715,7 @@ class RolledBack(TypedDict):
 class StuckChat(TypedDict):
     """A chat whose next chunk failed, or is held back by the platform."""
 
-    # The chat, without a topic.
+    # The chat, without a topic because the topics of a chat wait for each other.
     chat: ChatAddress
     # The time of the chunk's first failure, or of the platform's last request to wait.
     since: Timestamp
@@ -625,15 +756,16 @@ class LogStatus(TypedDict):
     next_due: Timestamp | None
     # The last consolidation of memories; null if none ever began.
     consolidation: Consolidation | None
-    # The last time that rows newer than the present ones were found to be lost.
+    # The last time that rows newer than the present ones were found to be lost; null if that never
+    # happened.
     rolled_back: RolledBack | None
-    # Chats whose next chunk cannot be delivered, the one with the longest wait first.
+    # Chats whose next chunk cannot be delivered, the one with the longest wait first; 20 at most.
     stuck: list[StuckChat]
 
 
 LogCheck: TypeAlias = (
     Literal[
-        # Done before the start.
+        # Done before the start. After an orderly stop, only the header of a large log is checked.
         "at_start",
         # It runs beside the daemon's work, because the last daemon did not stop in order.
         "running",
@@ -651,7 +783,7 @@ LogCheck: TypeAlias = (
 class DiskStatus(TypedDict):
     """The state of the disk that the data is on."""
 
-    # Bytes that can still be written; null if unknown.
+    # Bytes that can still be written; null if the system does not tell.
     free_bytes: int | None
     # The fault; null if the disk works.
     fault: str | None
@@ -711,14 +843,12 @@ class DaemonStatus(TypedDict):
 
 
 DeadId: TypeAlias = str
-"""The id of a failed message: that of an incoming message (`m12`), or of the first part of an
-outgoing one (`o7`).
-"""
+"""The id of a dead letter: that of its message (`m12`), or of its first abandoned chunk (`o7`)."""
 
 
 DeadReason: TypeAlias = (
     Literal[
-        # The platform refused it for good, or every attempt failed. It has not arrived.
+        # The platform refused the message for good, or every attempt failed. It has not arrived.
         "refused",
         # No attempt was confirmed. It may have arrived.
         "unconfirmed",
@@ -726,15 +856,15 @@ DeadReason: TypeAlias = (
         "dropped",
     ]
 )
-"""The reason why a message failed."""
+"""The reason why a message is a dead letter."""
 
 
 TurnId: TypeAlias = str
-"""A turn (`t4`)."""
+"""A turn, numbered by the log (`t4`)."""
 
 
 class DeadLetter(TypedDict):
-    """One failed message."""
+    """One dead letter."""
 
     # Its id.
     id: DeadId
@@ -746,7 +876,7 @@ class DeadLetter(TypedDict):
     at: Timestamp
     # The turn that wrote it or worked on it.
     turn: TurnId | None
-    # Sends so far; for an incoming message, deaths of the process during its turn.
+    # Sends so far; for an incoming message, crashes of the process during its turn.
     attempts: int
     # The last error, or the notice that the chat got about an incoming message.
     error: str | None
@@ -791,24 +921,31 @@ Decide: TypeAlias = (
     | DecideForSession
     | DecideDenied
 )
-"""`approval.decide`: approves or denies a call."""
+"""`approval.decide`: approves or denies a call. The result is null."""
+
+
+class Delivered(TypedDict):
+    """The answer to `deliver`."""
+
+    # The platform's name for the message.
+    platform_id: NotRequired[PlatformId | None]
 
 
 DeliveryId: TypeAlias = str
-"""A row of the outbox (`o9`)."""
+"""A row of the outbox, numbered by the log (`o9`)."""
 
 
 SentState: TypeAlias = (
     Literal[
-        # It was refused, or abandoned with an earlier part.
+        # The delivery was refused, or abandoned with an earlier part.
         "dead",
-        # It may have arrived, and is not sent again.
+        # The delivery may have arrived, and is not sent again.
         "unconfirmed",
-        # It may have arrived, and is sent again.
+        # The delivery may have arrived, and is sent again.
         "unknown",
-        # It waits.
+        # The delivery waits.
         "pending",
-        # It is on its way.
+        # A send is in progress.
         "sending",
         # The platform has taken it.
         "sent",
@@ -818,7 +955,7 @@ SentState: TypeAlias = (
 
 
 class DeliveredText(TypedDict):
-    """A message that a chat got from outside of the turns of its session."""
+    """A message that a chat gets from outside of the turns of its session."""
 
     # The first of its parts.
     delivery: DeliveryId
@@ -826,7 +963,7 @@ class DeliveredText(TypedDict):
     at: Timestamp
     # The text of all parts, with a line for each file.
     text: str
-    # The worst state of its parts.
+    # The least advanced state of its parts.
     state: SentState
 
 
@@ -837,7 +974,7 @@ class SentFile(TypedDict):
     kind: AttachmentKind
     # Its name, without directories.
     name: str
-    # The media type, if known.
+    # The media type (RFC 6838), if known.
     media_type: NotRequired[str]
     # The size in bytes.
     bytes: int
@@ -867,6 +1004,10 @@ class DeliveryChunk(TypedDict):
     choices: NotRequired[list[Choice]]
     # `true` if the chunk may have arrived before.
     repeat: bool
+
+
+EmptyAnswer: TypeAlias = dict[str, Any]
+"""The answer of a method that only reports its success, as an empty object."""
 
 
 class EventAnswer(TypedDict):
@@ -961,19 +1102,19 @@ SenderId: TypeAlias = str
 
 Outcome: TypeAlias = (
     Literal[
-        # A reply was put into the outbox, or a tool had sent it already.
+        # A reply was put into the outbox, or the message tool had sent it already.
         "replied",
         # A visible error was put into the outbox.
         "error",
         # A visible notice reports that the message was dropped, and how to send it again.
         "dropped",
-        # The answer to another message covers it, or it answered a question.
+        # The answer to another message covers it (collect, steer), or it answered a question.
         "merged",
         # Its sender stopped it.
         "stopped",
     ]
 )
-"""The outcome of an accepted message."""
+"""The outcome of an accepted message. Every accepted message ends with exactly one outcome."""
 
 
 class EventMessage(TypedDict):
@@ -1046,9 +1187,9 @@ class TurnFailure(TypedDict):
 
     # The kind of reason.
     code: FailureCode
-    # The model that failed, as `provider/model`. Absent if no model did.
+    # The model that failed, as `provider/model`; absent if no model did.
     model: NotRequired[str]
-    # The HTTP status of the provider, from 100 to 599. Absent if it sent none.
+    # The HTTP status of the provider, from 100 to 599; absent if it sent none.
     status: NotRequired[int]
     # The seconds for which the provider asks its clients to wait.
     retry_after_seconds: NotRequired[int]
@@ -1089,7 +1230,7 @@ Purpose: TypeAlias = (
 
 
 Money: TypeAlias = int
-"""Billionths of a US dollar."""
+"""An amount of US dollars, exact to a billionth of a dollar."""
 
 
 class EventUsage(TypedDict):
@@ -1122,9 +1263,9 @@ class EventFailedRequest(TypedDict):
     purpose: Purpose
     # The kind of reason.
     code: FailureCode
-    # The model that failed, as `provider/model`. Absent if no model did.
+    # The model that failed, as `provider/model`; absent if no model did.
     model: NotRequired[str]
-    # The HTTP status of the provider, from 100 to 599. Absent if it sent none.
+    # The HTTP status of the provider, from 100 to 599; absent if it sent none.
     status: NotRequired[int]
     # The seconds for which the provider asks its clients to wait.
     retry_after_seconds: NotRequired[int]
@@ -1143,12 +1284,10 @@ class EventTool(TypedDict):
     result_bytes: NotRequired[int]
 
 
-PlatformId: TypeAlias = str
-"""The platform's name for a message that it accepted."""
-
-
 class EventDelivery(TypedDict):
-    """A part of a message to a chat."""
+    """A part of a message to a chat. A platform limits the length of a message, so that a long one
+    has several parts.
+    """
 
     # Its number.
     id: DeliveryId
@@ -1173,11 +1312,11 @@ class EventDelivery(TypedDict):
 
 
 MemoryId: TypeAlias = str
-"""A memory (`m12`)."""
+"""A memory, numbered by the log (`m12`)."""
 
 
 MemoryChangeId: TypeAlias = str
-"""A change of a memory (`c31`)."""
+"""A change of a memory, numbered by the log (`c31`)."""
 
 
 class EventMemory(TypedDict):
@@ -1194,7 +1333,7 @@ class EventMemory(TypedDict):
 
 
 ScheduleId: TypeAlias = str
-"""A schedule (`s2`)."""
+"""A schedule, numbered by the log (`s2`)."""
 
 
 class EventSchedule(TypedDict):
@@ -1211,8 +1350,8 @@ class EventSchedule(TypedDict):
 
 
 class LogEvent(TypedDict):
-    """One event, with the details of the log at the time of reading. At most one of the details is
-    present: `message` for `message.*`, and so on.
+    """One event. The details are those of the log at the time of reading: a text that was removed
+    since is missing.
     """
 
     # Its number.
@@ -1262,9 +1401,9 @@ class EventBatch(TypedDict):
 
 
 class EventList(TypedDict):
-    """The result of `events.list`."""
+    """The result of `ListEvents`."""
 
-    # The identity of the log.
+    # The identity of the log. Another identity means that the log was rolled back or replaced.
     log: str
     # The events.
     events: list[LogEvent]
@@ -1277,9 +1416,9 @@ class EventList(TypedDict):
 
 
 class FilePiece(TypedDict):
-    """A piece of a file: the result of `file.get`, and the answer to `file.read`."""
+    """A piece of a file: the result of `GetFile`, and the answer to `file.read`."""
 
-    # The bytes in base64. Empty at the end of the file.
+    # The bytes in base64 (RFC 4648, section 4). At the end of the file it is empty.
     data: str
 
 
@@ -1299,7 +1438,7 @@ TextAuthor: TypeAlias = (
 class FoundText(TypedDict):
     """A text of a conversation that a search found."""
 
-    # The session.
+    # The conversation.
     session: SessionId
     # The turn.
     turn: TurnId
@@ -1313,7 +1452,9 @@ class FoundText(TypedDict):
 
 
 class GetFile(TypedDict):
-    """`file.get`: a piece of a file of a delivery that is open on this connection."""
+    """`file.get`: a piece of a file of a chunk that this connection has to deliver. The result is
+    `FilePiece`.
+    """
 
     # The id of the request `deliver`.
     delivery: str
@@ -1328,7 +1469,9 @@ ToolName: TypeAlias = str
 
 
 class Grant(TypedDict):
-    """An approval for the rest of a session."""
+    """An approval for the rest of a session: calls of `tool` with the same scope need no further
+    approval.
+    """
 
     # The tool, by its own name instead of an alias.
     tool: ToolName
@@ -1337,25 +1480,29 @@ class Grant(TypedDict):
 
 
 class HealthReport(TypedDict):
-    """`health`: a notification of a program about its platform, for `avocet status`. It concerns
+    """`health`: a notification of the program about its platform, for `avocet status`. It concerns
     all accounts that the connection serves, and counts until the next report.
     """
 
     # `true` if the platform can be reached.
     up: bool
     # The reason why it cannot be reached.
-    reason: NotRequired[str]
+    reason: NotRequired[str | None]
+
+
+Secret: TypeAlias = str
+"""A token or key. `Debug` and `Display` show `[secret]`; memory is wiped on drop."""
 
 
 class Hello(TypedDict):
     """`hello`: names the client, and proves it with a token. Later requests have the rights of this
-    client.
+    client. Without parameters, the rights stay as they are. The result is a `Welcome`.
     """
 
     # The name of a table in `[gateway.clients]`.
     client: NotRequired[str | None]
     # The token of the client.
-    token: NotRequired[str | None]
+    token: NotRequired[Secret | None]
     # The version of the protocol that the program speaks, from 1. Default: that of the daemon.
     protocol: NotRequired[int | None]
     # The abilities of a channel. Default: all of them.
@@ -1367,7 +1514,7 @@ class Sender(TypedDict):
 
     # The platform's id of the person, bot or process.
     id: SenderId
-    # The display name that the person chose.
+    # The display name that the person chose, if any; for display only, never for decisions.
     name: str | None
     # `true` if the platform reports the author as a program.
     is_bot: bool
@@ -1380,17 +1527,19 @@ class Inbound(TypedDict):
     address: ChatAddress
     # The author.
     sender: Sender
-    # Identifies the message when it arrives again.
+    # Identifies the message when it arrives again; unique within the chat.
     key: DedupeKey
     # The content of the message.
     content: Content
-    # The kind of chat.
+    # The kind of chat, which says if others read it.
     chat: ChatKind
     # The time of writing according to the platform; null if it was written just now.
     written_at: Timestamp | None
-    # The key of the message that this one corrects.
+    # The key of the message that this one corrects, if a person edited it. The correction has a key
+    # of its own.
     corrects: DedupeKey | None
-    # The time of the edit, if the message had been edited before it was first received.
+    # The time of the edit, if the message had been edited before it was first received. The
+    # platform may report that edit again.
     edited_at: Timestamp | None
 
 
@@ -1406,7 +1555,7 @@ InboundKind: TypeAlias = (
 
 
 JobId: TypeAlias = str
-"""A job (`j5`)."""
+"""A job, numbered by the log (`j5`)."""
 
 
 class JobLimits(TypedDict):
@@ -1416,23 +1565,34 @@ class JobLimits(TypedDict):
     max_inference_runs: int
     # Running time in seconds, without the waits for people.
     max_seconds: int
-    # Cost; null without a limit of its own.
+    # The most cost; null if the job sets no limit.
     max_cost: NotRequired[Money | None]
+
+
+class JobLimitsInAnswer(TypedDict):
+    """The limits of a job. Any of them ends the job with an error."""
+
+    # Requests to the model.
+    max_inference_runs: int
+    # Running time in seconds, without the waits for people.
+    max_seconds: int
+    # The most cost; null if the job sets no limit.
+    max_cost: Money | None
 
 
 JobState: TypeAlias = (
     Literal[
-        # It waits for its turn.
+        # The job waits for its turn.
         "queued",
         # The agent works on it.
         "running",
-        # It waits for a person or a child.
+        # The job waits for a person or a child.
         "waiting",
-        # It ended with an answer.
+        # The job ended with an answer.
         "completed",
-        # It ended with an error, or at a limit.
+        # The job ended with an error, or at a limit.
         "failed",
-        # A person ended it.
+        # A person ended the job.
         "cancelled",
     ]
 )
@@ -1440,7 +1600,7 @@ JobState: TypeAlias = (
 
 
 class Total(TypedDict):
-    """A sum over answers."""
+    """The sum of the usage of several answers."""
 
     # Input tokens.
     input: int
@@ -1468,9 +1628,9 @@ class JobStatus(TypedDict):
     # The name of its profile.
     agent: str
     # The directory in which it works, as an absolute path; null for the profile's workspace.
-    workspace: NotRequired[str | None]
+    workspace: str | None
     # The limits of the job.
-    limits: JobLimits
+    limits: JobLimitsInAnswer
     # The destination of progress and result.
     chat: ChatAddress
     # The person or process that submitted it.
@@ -1507,7 +1667,7 @@ class JsonAnswer(TypedDict):
 
 
 class JsonQuestion(TypedDict):
-    """`ask.json`: a question whose answer is JSON. It stays outside of the conversation."""
+    """A question whose answer is JSON."""
 
     # The session, whose agent and model answer.
     session: SessionId
@@ -1518,76 +1678,76 @@ class JsonQuestion(TypedDict):
 
 
 class ListApprovals(TypedDict):
-    """`approval.list`: calls that wait for an approval, in the order of the requests, without
-    secrets.
-    """
+    """`approval.list`: a list of `OpenApproval` in the order of the requests, without secrets."""
 
-    # The most rows.
+    # The most rows, from 1 to 500.
     limit: NotRequired[int]
     # The last row that the client has. A page with fewer rows than `limit` is the last.
-    after: NotRequired[WaitId]
+    after: NotRequired[WaitId | None]
 
 
 class ListDeadLetters(TypedDict):
-    """`dead.list`: failed messages, the newest first, without secrets."""
+    """`dead.list`: a list of `DeadLetter`, the newest first, without secrets."""
 
-    # The most rows.
+    # The most rows, from 1 to 500.
     limit: NotRequired[int]
-    # The last one that the client has. A page with fewer rows than `limit` is the last.
-    after: NotRequired[DeadId]
+    # The last dead letter that the client has. A page with fewer rows than `limit` is the last.
+    after: NotRequired[DeadId | None]
 
 
 class ListEvents(TypedDict):
-    """`events.list`: events, oldest first, without secrets."""
+    """`events.list`: events, oldest first, without secrets. The result is an `EventList`."""
 
     # The last event that the client has; 0 for all events.
     after: NotRequired[EventSeq]
-    # The most events.
+    # The most events, from 1 to 500.
     limit: NotRequired[int]
     # Only of this session.
-    session: NotRequired[SessionId]
-    # Only of these kinds, as in `subscribe`.
+    session: NotRequired[SessionId | None]
+    # Only of these kinds: `message.queued`, or `message` for all kinds of messages.
     kinds: NotRequired[list[str]]
 
 
 class ListMemories(TypedDict):
-    """`memory.list`: memories without forgotten ones and without secrets."""
+    """`memory.list`: a list of `Memory` without forgotten ones and without secrets."""
 
     # Words; memories with any of them are listed, the best match first. Without a word all memories
     # are listed, the newest first.
     words: NotRequired[str]
     # Only memories of this scope.
-    scope: NotRequired[MemoryScope]
-    # The most rows.
+    scope: NotRequired[MemoryScope | None]
+    # The most rows, from 1 to 500.
     limit: NotRequired[int]
 
 
 class ListMemoryChanges(TypedDict):
-    """`memory.log`: changes of memories, the newest first, without secrets."""
+    """`memory.log`: a list of `MemoryChange`, the newest first, without secrets."""
 
     # Only changes of this memory.
-    memory: NotRequired[MemoryId]
+    memory: NotRequired[MemoryId | None]
     # Only changes of memories of this scope.
-    scope: NotRequired[MemoryScope]
-    # The most rows.
+    scope: NotRequired[MemoryScope | None]
+    # The most rows, from 1 to 500.
     limit: NotRequired[int]
 
 
 class ListSent(TypedDict):
-    """`sessions.sent`: messages that the chat of a session got from outside of the session's turns,
-    the newest first, without secrets.
+    """`sessions.sent`: a list of `DeliveredText`, the newest first: the messages that the chat of a
+    session got from outside of the session's turns.
     """
 
     # The session.
     session: SessionId
-    # The most rows.
+    # The most rows, from 1 to 500.
     limit: NotRequired[int]
     # The oldest message that the client has. A page with fewer rows than `limit` is the last.
-    before: NotRequired[DeliveryId]
+    before: NotRequired[DeliveryId | None]
 
 
 class SessionRow(TypedDict):
-    """A position in the list of sessions, from which the next page continues."""
+    """A position in the list of sessions, from which the next page continues. Written as
+    `USED_AT/SESSION`.
+    """
 
     # The last time that the session was used.
     used_at: Timestamp
@@ -1596,12 +1756,13 @@ class SessionRow(TypedDict):
 
 
 class ListSessions(TypedDict):
-    """`sessions.list`: sessions, the last used first."""
+    """`sessions.list`: a list of `SessionSummary`, the last used first."""
 
-    # The most rows.
+    # The most rows, from 1 to 500.
     limit: NotRequired[int]
-    # The last row that the client has. A page with fewer rows than `limit` is the last.
-    after: NotRequired[SessionRow]
+    # `used_at` and `session` of the last row that the client has. A page with fewer rows than
+    # `limit` is the last.
+    after: NotRequired[SessionRow | None]
 
 
 class ToolCall(TypedDict):
@@ -1627,7 +1788,7 @@ class LoggedCall(TypedDict):
 
 
 class NewInbound(TypedDict):
-    """An inbound message that the bus admitted."""
+    """An inbound message that the bus admitted, ready for the log."""
 
     # The conversation that it belongs to.
     session: SessionId
@@ -1637,7 +1798,8 @@ class NewInbound(TypedDict):
     inbound: Inbound
     # Number of characters that sanitising removed.
     removed: int
-    # Upper limit for the trust of the text. Absent for `full`.
+    # Upper limit for the trust of the text. `full` for messages of people, whose role decides; less
+    # for a message that the daemon itself writes, for example for a scheduled task.
     trust: NotRequired[Trust]
 
 
@@ -1667,6 +1829,10 @@ class LostMessage(TypedDict):
     trust: Trust
 
 
+PersonId: TypeAlias = str
+"""A person on one account: `telegram:main:4711`."""
+
+
 class MemorySource(TypedDict):
     """The origin of a memory. A part is null if it is unknown."""
 
@@ -1677,7 +1843,7 @@ class MemorySource(TypedDict):
     # The last message of the person before the memory was written.
     message: MessageId | None
     # The author of that message.
-    said_by: str | None
+    said_by: PersonId | None
     # The time of writing.
     written_at: Timestamp
 
@@ -1699,6 +1865,12 @@ class Memory(TypedDict):
     revision: int
     # `true` if it is forgotten.
     forgotten: bool
+
+
+MemoryAuthor: TypeAlias = str
+"""The author of a change. Written as `call t4s1c0`, `person telegram:main:7`, `file DIGEST`,
+`consolidation` or `process`.
+"""
 
 
 MemoryChangeKind: TypeAlias = (
@@ -1734,8 +1906,8 @@ class MemoryChange(TypedDict):
     scope: MemoryScope
     # The time of the change.
     at: Timestamp
-    # The author of the change: `call ID`, `person ID`, `file DIGEST`, `consolidation` or `process`.
-    author: str
+    # The author of the change.
+    author: MemoryAuthor
     # The kind of the change.
     kind: MemoryChangeKind
     # The text before; null if the memory was absent.
@@ -1745,7 +1917,7 @@ class MemoryChange(TypedDict):
 
 
 class MemoryDetails(TypedDict):
-    """A memory with its changes."""
+    """The result of `ShowMemory`."""
 
     # Its number.
     id: MemoryId
@@ -1766,7 +1938,8 @@ class MemoryDetails(TypedDict):
 
 
 class Usage(TypedDict):
-    """Tokens, as the provider counts them."""
+    """Tokens, as the provider counts them. Without that count, an estimate of four bytes per token.
+    """
 
     # Input tokens.
     input: int
@@ -1776,17 +1949,6 @@ class Usage(TypedDict):
     cached: int
     # Part of `input` that the provider wrote into its cache.
     cache_written: int
-
-
-class ProgramCall(TypedDict):
-    """A call of a tool that a program runs itself."""
-
-    # The id, by which its result refers to it.
-    id: str
-    # The tool.
-    name: str
-    # The arguments.
-    arguments: dict[str, Any]
 
 
 class MessageStatus(TypedDict):
@@ -1802,16 +1964,16 @@ class MessageStatus(TypedDict):
     outcome: Outcome | None
     # The text of the reply, the error or the notice.
     reply: str | None
-    # `true` if the turn ended with an error: then the text is the reason. Absent for `false`.
+    # `true` if the turn ended with an error: then the text is the reason.
     failed: NotRequired[bool]
-    # The reason of the missing answer, for programs. Absent if the turn has an answer, or if the
+    # The reason of the missing answer, for programs; absent if the turn has an answer, or if the
     # reason has no name.
     failure: NotRequired[TurnFailure]
     # The time of the commit.
     received_at: NotRequired[Timestamp]
-    # The tokens of the turn, with those of its sub-agents. Absent before a turn began.
+    # The tokens of the turn, with those of its sub-agents; absent before a turn began.
     usage: NotRequired[Usage]
-    # The calls that the program that asked has to run. Absent if there are none.
+    # The calls that the program that asked has to run.
     calls: NotRequired[list[ProgramCall]]
 
 
@@ -1825,7 +1987,9 @@ class PublishedCursor(TypedDict):
 
 
 class MoveCursor(TypedDict):
-    """`cursor.move`: moves the position in the platform's messages without a message."""
+    """`cursor.move`: moves the position in the platform's messages without a message. The result,
+    which is empty, comes after the commit.
+    """
 
     # The channel.
     channel: ChannelName
@@ -1836,7 +2000,7 @@ class MoveCursor(TypedDict):
 
 
 class NamedJob(TypedDict):
-    """`job.show`: one job."""
+    """`job.show`: one `JobStatus`; `job.cancel`: null."""
 
     # The number of the job.
     id: JobId
@@ -1857,15 +2021,15 @@ class OpenApproval(TypedDict):
     arguments: dict[str, Any]
     # The grant that an approval for the session adds.
     grant: Grant | None
-    # The time at which it counts as denied.
+    # The time at which the call counts as denied.
     expires_at: Timestamp
 
 
 class OpenWeb(TypedDict):
-    """`web.open`: makes a link that opens the web console once."""
+    """`web.open`: makes a link that opens the web console once. The result is a `WebLink`."""
 
     # The port to open if the HTTP interface is off. Default: 8470, or any free port.
-    port: NotRequired[int]
+    port: NotRequired[int | None]
 
 
 class OriginMessages(TypedDict):
@@ -1885,7 +2049,7 @@ class OriginChildValue(TypedDict):
     trust: Trust
     # A short name of the task, for people.
     label: NotRequired[str]
-    # The receiver of its final text. Absent for `awaited`.
+    # The receiver of its final text.
     mode: NotRequired[ChildMode]
 
 
@@ -1903,8 +2067,8 @@ Origin: TypeAlias = (
 
 
 class PublishParams(TypedDict):
-    """`publish`: a message of a person on the program's platform. The result comes after the
-    commit.
+    """`publish`: a message of a person on the program's platform. The result, an `AskResult`, comes
+    after the commit. If the bus refuses the message, the cursor moves, too.
     """
 
     # The chat of the message, which gets the reply.
@@ -1923,7 +2087,7 @@ class PublishParams(TypedDict):
     text: NotRequired[str]
     # Files, which the daemon reads from the program with `file.read`.
     attachments: NotRequired[list[PublishedFile]]
-    # The time of writing; null for now.
+    # The time of writing in milliseconds since 1970; null for now.
     written_at: NotRequired[Timestamp | None]
     # The key of the message that this one corrects.
     corrects: NotRequired[DedupeKey | None]
@@ -1931,8 +2095,21 @@ class PublishParams(TypedDict):
     cursor: NotRequired[PublishedCursor | None]
 
 
+class ReadFilePiece(TypedDict):
+    """`file.read`: the daemon reads a piece of a file that the program keeps. The answer is a
+    `FilePiece`.
+    """
+
+    # The reference of the attachment.
+    reference: str
+    # The number of bytes before the piece.
+    offset: int
+    # The most bytes of the piece.
+    length: int
+
+
 class RecalledMemory(TypedDict):
-    """A memory as a turn's requests contain it."""
+    """A memory as a turn's requests contain it. Later changes of the memory leave it as it is."""
 
     # The memory.
     id: MemoryId
@@ -1951,36 +2128,36 @@ SubscriberName: TypeAlias = str
 
 
 class RemoveSubscriber(TypedDict):
-    """`subscriber.remove`: forgets the position of a subscriber."""
+    """`subscriber.remove`: forgets the position of a subscriber. The result is null."""
 
     # Its name.
     name: SubscriberName
 
 
 class SaveConfig(TypedDict):
-    """`config.save`: replaces the configuration file if the text can be used. The daemon notices
-    the change within a few seconds.
-    """
+    """`config.save`: replaces the file if the text can be used. The result is `SavedConfig`."""
 
     # The new text.
-    text: str
-    # The digest of the text that was edited. The file is left as it is if it has another one.
+    text: ConfigText
+    # The digest of the text that was edited. A file with another digest stays as it is.
     digest: str
 
 
 class SavedConfig(TypedDict):
-    """The result of `config.save`."""
+    """The result of `SaveConfig`."""
 
     # SHA-256 of the new text, in hexadecimal digits.
     digest: str
 
 
 class SearchSessions(TypedDict):
-    """`sessions.search`: texts of ended turns, the best match first."""
+    """`sessions.search`: a list of `FoundText`, best first. Finds the messages, answers and notices
+    of turns that have ended.
+    """
 
     # The words; texts with any of them are found.
     words: str
-    # The most rows.
+    # The most rows, from 1 to 500.
     limit: NotRequired[int]
 
 
@@ -1991,34 +2168,34 @@ class Send(TypedDict):
     chat: ChatAddress
     # The text.
     text: str
-    # The key, as in `ask`.
-    key: NotRequired[DedupeKey]
+    # The key, as in `Ask`.
+    key: NotRequired[DedupeKey | None]
 
 
 class SendResult(TypedDict):
-    """The result of `send`."""
+    """The result of `Send`."""
 
-    # The number of the text's first part.
+    # The number of the text's first chunk.
     delivery: DeliveryId
     # `true` if the text is a repetition.
     duplicate: bool
 
 
 class SessionOptionValue(TypedDict):
-    """A value of a setting."""
+    """A value of a `SessionOption`."""
 
-    # The value, as `sessions.set_option` takes it.
+    # The value, as `SetSessionOption` takes it.
     value: str
     # The name for people.
     name: str
-    # The effect of the value, in one sentence.
+    # The effect of the value, in one sentence; absent if the name says it.
     description: NotRequired[str]
-    # The heading above the value in a list: the provider of a model.
+    # The heading above the value in a list: the provider of a model. Absent without headings.
     group: NotRequired[str]
 
 
 class SessionOption(TypedDict):
-    """A setting of a conversation."""
+    """A setting of a conversation, as programs show it."""
 
     # The name: `model`, `effort` or `mode`. Later versions may have others.
     option: str
@@ -2035,7 +2212,7 @@ SessionReport = TypedDict(
         "from": SessionId,
         # The chat that received it.
         "chat": ChatAddress,
-        # The beginning of the text.
+        # The beginning of the text, 2,000 characters at most.
         "text": str,
         # The time at which it was sent.
         "at": Timestamp,
@@ -2047,9 +2224,11 @@ SessionReport = TypedDict(
 
 
 class SessionReports(TypedDict):
-    """Texts that a chat has received from other sessions since the last turn of its own session."""
+    """Texts that a chat has received from other sessions since the last turn of its own session,
+    for example the answers of scheduled tasks.
+    """
 
-    # The last of them, oldest first.
+    # The last of them, 5 at most, oldest first.
     texts: list[SessionReport]
     # Number of older texts.
     more: int
@@ -2085,15 +2264,13 @@ class SessionSummary(TypedDict):
     used_at: Timestamp
     # The state of its open turn, if it has one.
     open: TurnState | None
-    # The beginning of the last message of a person, in one line without secrets; null if there is
-    # none.
+    # The beginning of the last message of a person, in one line without secrets; null without a
+    # message.
     title: str | None
 
 
 class SetSessionOption(TypedDict):
-    """`sessions.set_option`: a change of a setting. The result is the same as for
-    `sessions.options`.
-    """
+    """A change of a setting."""
 
     # The conversation. It may be new.
     session: SessionId
@@ -2104,37 +2281,50 @@ class SetSessionOption(TypedDict):
 
 
 class ShowMemory(TypedDict):
-    """`memory.show`: a memory with its changes. Forgotten memories are shown, too."""
+    """`memory.show`: a memory with its changes, as `MemoryDetails`. Forgotten memories are shown,
+    too.
+    """
 
     # The memory.
     memory: MemoryId
 
 
 class ShowOptions(TypedDict):
-    """`sessions.options`: the settings of a conversation."""
+    """`sessions.options`: the settings of a conversation. The result is a list of `SessionOption`.
+    `sessions.set_option` takes a `SetSessionOption` and has the same result.
+    """
 
     # The conversation. It may be new.
     session: SessionId
 
 
 class ShowSession(TypedDict):
-    """`sessions.show`: turns of a session, oldest first, without secrets."""
+    """`sessions.show`: a list of `TurnRecord`, oldest first. If a page exceeds a line, its long
+    texts are cut.
+    """
 
     # The session.
     session: SessionId
-    # The most turns; a page may have fewer of them.
+    # The most turns, from 1 to 500; a page may have fewer of them.
     turns: NotRequired[int]
     # The oldest turn that the client has. An empty page is the end.
-    before: NotRequired[TurnId]
+    before: NotRequired[TurnId | None]
+
+
+class ShowStatus(TypedDict):
+    """`status`: a `DaemonStatus`."""
+
+    # The session whose model to report; null for the model of the default agent.
+    session: NotRequired[SessionId | None]
 
 
 class ShownConfig(TypedDict):
-    """`config.show`: the configuration file. The text may contain secrets."""
+    """A configuration file."""
 
     # The file, or the place where it would be.
     path: str
     # The text; empty if there is no file.
-    text: str
+    text: ConfigText
     # SHA-256 of the text, in hexadecimal digits.
     digest: str
     # `true` if the daemon can replace the file.
@@ -2161,11 +2351,11 @@ class Step(TypedDict):
     text: str
     # The tokens of the model call.
     usage: Usage
-    # The least trust of the text in the request.
+    # The least trust of the text in the request, because any of it may influence the step.
     trust: Trust
-    # The tools it called; empty for the step that ends a turn.
+    # The tools that the model called; empty for the step that ends a turn.
     calls: list[LoggedCall]
-    # The answer of the model as it wrote it, if calls were found in its text.
+    # The whole reply of the model, if calls were read from its text; otherwise absent.
     written: NotRequired[str]
     # `true` if every call has its result and the step is closed.
     closed: bool
@@ -2174,7 +2364,7 @@ class Step(TypedDict):
 
 
 class SubmitJob(TypedDict):
-    """`job.submit`: submits a job. The result comes after the commit."""
+    """`job.submit`: submits a job. The result is a `SubmittedJob`, after the commit."""
 
     # The task.
     task: str
@@ -2185,7 +2375,7 @@ class SubmitJob(TypedDict):
     # The limits of the job.
     limits: JobLimits
     # Identifies repetitions of the same job. Default: a random key.
-    key: NotRequired[DedupeKey]
+    key: NotRequired[DedupeKey | None]
 
 
 class SubmittedJob(TypedDict):
@@ -2205,19 +2395,20 @@ Subscribe = TypedDict(
     "Subscribe",
     {
         # The name under which the daemon keeps the position. A second connection with the same name
-        # replaces the first one.
-        "name": NotRequired[SubscriberName],
+        # replaces the first one, which is closed with the reason. null if the client keeps its
+        # position itself.
+        "name": NotRequired[SubscriberName | None],
         # The last event that the client has. Without effect for a name that the daemon knows.
         # Default: the newest event.
-        "from": NotRequired[EventSeq],
+        "from": NotRequired[EventSeq | None],
         # Only of this session.
-        "session": NotRequired[SessionId],
-        # Only of these kinds: `message.queued`, or `message` for all kinds of messages.
+        "session": NotRequired[SessionId | None],
+        # Only of these kinds, as in `ListEvents`.
         "kinds": NotRequired[list[str]],
     },
 )
-"""`subscribe`: follows the events. Afterwards the daemon sends requests `events`, and waits for the
-answer to each.
+"""`subscribe`: follows the events. The result is `Subscribed`. Afterwards the daemon sends requests
+`events` with an `EventBatch`, and waits for the answer to each.
 """
 
 
@@ -2232,7 +2423,7 @@ Subscribed = TypedDict(
         "removed": int,
     },
 )
-"""The result of `subscribe`."""
+"""The result of `Subscribe`."""
 
 
 class Subscriber(TypedDict):
@@ -2246,19 +2437,27 @@ class Subscriber(TypedDict):
     at: Timestamp
 
 
-class Trace(TypedDict):
-    """`trace`: the timeline of a message, without secrets."""
+TraceSubject: TypeAlias = str
+"""A message (`m12`), a turn (`t4`) or a delivery (`o9`), as a person copies it from a list or a
+log.
+"""
 
-    # The message.
-    message: MessageId
+
+class Trace(TypedDict):
+    """`trace`: the timeline of a message, a turn or a delivery, without secrets: a list of
+    `TraceSpan`.
+    """
+
+    # The message (`m12`), or the turn (`t4`) or the delivery (`o9`).
+    message: TraceSubject
 
 
 class TraceSpanReceived(TypedDict):
     """The message was accepted. Has no length."""
 
-    # The begin.
+    # The start.
     start: Timestamp
-    # The end; null while it lasts, or if the process ended before it.
+    # The end; null if the work is open, or if the process ended during it.
     end: Timestamp | None
     # The turn.
     turn: NotRequired[TurnId]
@@ -2270,9 +2469,9 @@ class TraceSpanReceived(TypedDict):
 class TraceSpanQueued(TypedDict):
     """The message waits for its lane."""
 
-    # The begin.
+    # The start.
     start: Timestamp
-    # The end; null while it lasts, or if the process ended before it.
+    # The end; null if the work is open, or if the process ended during it.
     end: Timestamp | None
     # The turn.
     turn: NotRequired[TurnId]
@@ -2280,11 +2479,13 @@ class TraceSpanQueued(TypedDict):
 
 
 class TraceSpanModel(TypedDict):
-    """A model is asked."""
+    """A model is asked. Begins at the end of the work before it, so that it includes recall and the
+    preparation of the request.
+    """
 
-    # The begin.
+    # The start.
     start: Timestamp
-    # The end; null while it lasts, or if the process ended before it.
+    # The end; null if the work is open, or if the process ended during it.
     end: Timestamp | None
     # The turn.
     turn: NotRequired[TurnId]
@@ -2296,11 +2497,11 @@ class TraceSpanModel(TypedDict):
 
 
 class TraceSpanFailedRequest(TypedDict):
-    """A request of the model's work around it failed and was made again."""
+    """A request of the `model` span around it failed and was made again."""
 
-    # The begin.
+    # The start.
     start: Timestamp
-    # The end; null while it lasts, or if the process ended before it.
+    # The end; null if the work is open, or if the process ended during it.
     end: Timestamp | None
     # The turn.
     turn: NotRequired[TurnId]
@@ -2312,9 +2513,9 @@ class TraceSpanFailedRequest(TypedDict):
 class TraceSpanTool(TypedDict):
     """A tool runs."""
 
-    # The begin.
+    # The start.
     start: Timestamp
-    # The end; null while it lasts, or if the process ended before it.
+    # The end; null if the work is open, or if the process ended during it.
     end: Timestamp | None
     # The turn.
     turn: NotRequired[TurnId]
@@ -2328,9 +2529,9 @@ class TraceSpanTool(TypedDict):
 class TraceSpanPaused(TypedDict):
     """The turn waits for a person or a sub-agent."""
 
-    # The begin.
+    # The start.
     start: Timestamp
-    # The end; null while it lasts, or if the process ended before it.
+    # The end; null if the work is open, or if the process ended during it.
     end: Timestamp | None
     # The turn.
     turn: NotRequired[TurnId]
@@ -2342,9 +2543,9 @@ class TraceSpanPaused(TypedDict):
 class TraceSpanInterrupted(TypedDict):
     """The process ended during the turn. Lasts until a lane runs the turn again."""
 
-    # The begin.
+    # The start.
     start: Timestamp
-    # The end; null while it lasts, or if the process ended before it.
+    # The end; null if the work is open, or if the process ended during it.
     end: Timestamp | None
     # The turn.
     turn: NotRequired[TurnId]
@@ -2354,9 +2555,9 @@ class TraceSpanInterrupted(TypedDict):
 class TraceSpanDelivery(TypedDict):
     """A part of a message is delivered, from its first send."""
 
-    # The begin.
+    # The start.
     start: Timestamp
-    # The end; null while it lasts, or if the process ended before it.
+    # The end; null if the work is open, or if the process ended during it.
     end: Timestamp | None
     # The turn.
     turn: NotRequired[TurnId]
@@ -2370,9 +2571,9 @@ class TraceSpanDelivery(TypedDict):
 class TraceSpanEnded(TypedDict):
     """The turn ended. Has no length."""
 
-    # The begin.
+    # The start.
     start: Timestamp
-    # The end; null while it lasts, or if the process ended before it.
+    # The end; null if the work is open, or if the process ended during it.
     end: Timestamp | None
     # The turn.
     turn: NotRequired[TurnId]
@@ -2394,7 +2595,7 @@ TraceSpan: TypeAlias = (
     | TraceSpanDelivery
     | TraceSpanEnded
 )
-"""A part of the timeline of a message: one piece of work, or one wait."""
+"""A part of the timeline: one piece of work, or one wait."""
 
 
 class TurnEventStarted(TypedDict):
@@ -2422,8 +2623,8 @@ class TurnEventThinking(TypedDict):
 
 
 class TurnEventThought(TypedDict):
-    """The model reasons. Only for clients that attached with `thoughts`; a thought is no part of
-    the answer.
+    """The model reasons. Only for listeners that asked for thoughts, and not for a log: a thought
+    is no part of the answer.
     """
 
     type: Literal["thought"]
@@ -2515,13 +2716,13 @@ TurnEvent: TypeAlias = (
     | TurnEventResumed
     | TurnEventEnded
 )
-"""An event of a turn, for display."""
+"""An event of a turn."""
 
 
 class Undelivered(TypedDict):
     """Messages of a conversation whose delivery failed since its last turn."""
 
-    # The last of them, oldest first.
+    # The last of them, 5 at most, oldest first.
     messages: list[LostMessage]
     # Number of older lost messages.
     more: int
@@ -2544,16 +2745,24 @@ class TurnRecord(TypedDict):
     steps: list[Step]
     # The text shown in place of a reply: an error or a limit.
     notice: str | None
-    # Lost messages that this turn reports to its model.
+    # Lost messages that this turn reports to its model. The list never changes.
     undelivered: NotRequired[Undelivered]
-    # Memories that the requests of this turn contain.
+    # Memories that the requests of this turn contain. Logged with its first step or its answer.
     recalled: NotRequired[list[RecalledMemory]]
-    # Texts that the chat has received from other sessions.
+    # Texts that the chat has received from other sessions and that this turn shows to its model.
+    # The list never changes.
     reports: NotRequired[SessionReports]
 
 
+class Typing(TypedDict):
+    """`typing`: the agent works on an answer."""
+
+    # The chat.
+    chat: ChatAddress
+
+
 class Wait(TypedDict):
-    """`wait`: waits until the message has its outcome."""
+    """`wait`: waits until the message has its outcome. The result is a `MessageStatus`."""
 
     # The message.
     message: MessageId
@@ -2562,16 +2771,16 @@ class Wait(TypedDict):
 
 
 class WebLink(TypedDict):
-    """The result of `web.open`."""
+    """A link that opens the console once."""
 
-    # A link that opens the web console once.
+    # The address, with a one-time code behind `#`. A browser sends that part to no server.
     url: str
-    # The end of the link.
+    # The time at which the code ends.
     expires_at: Timestamp
 
 
 class Welcome(TypedDict):
-    """The result of `hello`: the rights of later requests."""
+    """The result of `Hello`: the rights of later requests."""
 
     # The sender of messages.
     sender: SenderId
@@ -2583,35 +2792,3 @@ class Welcome(TypedDict):
     methods: list[str] | None
     # The version of the protocol that the daemon speaks.
     protocol: int
-
-
-class AttachResult(TypedDict):
-    """The result of `attach`."""
-
-    # Of an account: the last position that was published, by scope.
-    cursors: NotRequired[dict[str, str]]
-
-
-class DeliverResult(TypedDict):
-    """The answer to `deliver`."""
-
-    # The platform's name for the message.
-    platform_id: NotRequired[PlatformId]
-
-
-class FileReadParams(TypedDict):
-    """A request for a piece of a published file."""
-
-    # The reference of the file.
-    reference: str
-    # The number of bytes before the piece.
-    offset: int
-    # The most bytes of the piece.
-    length: int
-
-
-class TypingParams(TypedDict):
-    """The agent works on an answer."""
-
-    # The chat.
-    chat: ChatAddress

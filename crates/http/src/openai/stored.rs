@@ -28,6 +28,8 @@ pub(crate) struct DeletedResponse {
     deleted: bool,
 }
 
+// The body stays a plain object: its fields are those of OpenAI's specification, and differ with the
+// state of the response.
 /// Show a response as far as it is known.
 #[utoipa::path(
     get, path = "/v1/responses/{id}", tag = "openai",

@@ -33,6 +33,7 @@ pub trait DeadLetters: fmt::Debug + Send + Sync {
 /// The id of a dead letter: that of its message (`m12`), or of its first abandoned chunk (`o7`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(extend("pattern" = "^[mo][0-9]+$"))]
 pub enum DeadId {
     /// An outgoing message.
     Delivery(DeliveryId),
