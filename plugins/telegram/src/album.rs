@@ -6,10 +6,10 @@ use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::Cursor;
-use teloxide::types::{Message, UpdateKind};
+use teloxide::types::UpdateKind;
 
-use crate::commands::is_command;
 use crate::forwards;
+use crate::typed_text::{is_same_author, is_typed, plain_text};
 use crate::update::Update;
 
 /// UTF-16 units of a text that a client may have cut: a message has at most 4,096 (Bot API,
@@ -136,41 +136,6 @@ pub(crate) fn cursor(update: &Update) -> Option<Cursor> {
 /// Returns `true` if an update can be part of a message that several updates form.
 pub(crate) fn is_part(update: &Update) -> bool {
     album(update).is_some() || is_typed(update) || forwards::is_forward(update)
-}
-
-/// Returns `true` for a text that a person has typed.
-pub(crate) fn is_typed(update: &Update) -> bool {
-    plain_text(update).is_some()
-}
-
-/// Returns `true` if two messages are from one author, in the same chat and topic. Anonymous
-/// administrators of a group differ only in their titles, if they have any.
-pub(crate) fn is_same_author(one: &Update, other: &Update) -> bool {
-    match (author_and_place(one), author_and_place(other)) {
-        (Some(one), Some(other)) => one == other,
-        _ => false,
-    }
-}
-
-/// Returns the author, the title of an anonymous one, and the chat with its topics. `None` without
-/// an author.
-fn author_and_place(update: &Update) -> Option<impl PartialEq> {
-    let UpdateKind::Message(message) = &update.kind else { return None };
-    let person = message.from.as_ref().map(|from| from.id);
-    let chat = message.sender_chat.as_ref().map(|chat| chat.id);
-    if person.is_none() && chat.is_none() {
-        return None;
-    }
-    let title = message.author_signature();
-    let place = (message.chat.id, message.thread_id, update.direct_topic);
-    Some((person, chat, title, place))
-}
-
-/// Returns a message that a person has typed, and its text: no file, command or forwarded text.
-fn plain_text(update: &Update) -> Option<(&Message, &str)> {
-    let UpdateKind::Message(message) = &update.kind else { return None };
-    let text = message.text().filter(|_| message.forward_origin().is_none())?;
-    (!is_command(text)).then_some((message, text))
 }
 
 /// Returns `true` for a text that is so long that a client may have cut it.

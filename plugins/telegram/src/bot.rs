@@ -11,9 +11,10 @@ use teloxide::types::{Me, Message, MessageEntityKind, MessageId, ThreadId, Updat
 
 use crate::album::BotAlbums;
 use crate::direct_topics::DirectTopic;
+use crate::entities;
 use crate::moved::{MessageNumber, Moves};
+use crate::raw_chat::read_place;
 use crate::update::Update;
-use crate::{entities, lenient};
 
 /// The bot's identity and settings, for reading its updates.
 #[derive(Debug, Clone, Copy)]
@@ -115,7 +116,7 @@ impl BotIdentity<'_> {
             UpdateKind::Message(message) => {
                 (message.chat.id, message.thread_id.filter(|_| message.is_topic_message))
             }
-            UpdateKind::Error(raw) => lenient::place(raw.get("message")?.as_object()?)?,
+            UpdateKind::Error(raw) => read_place(raw.get("message")?.as_object()?)?,
             _ => return None,
         };
         self.address(chat, topic).ok()

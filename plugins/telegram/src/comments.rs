@@ -13,9 +13,10 @@ use teloxide::types::{Message, UpdateKind};
 use crate::bot::BotIdentity;
 use crate::chat_author::ChatAuthor;
 use crate::convert::convert;
+use crate::forwards;
 use crate::message::corrected_at;
+use crate::typed_text;
 use crate::update::Update;
-use crate::{album, forwards};
 
 /// Authors whose last text is kept.
 const MAX_AUTHORS: usize = 100;
@@ -32,7 +33,7 @@ impl LastTexts {
         }
         let (mut texts, author) = (self.texts(), ChatAuthor::of(update));
         texts.retain(|text| ChatAuthor::of(text) != author);
-        if album::is_typed(update) {
+        if typed_text::is_typed(update) {
             texts.push_back(update.clone());
         }
         if texts.len() > MAX_AUTHORS {

@@ -3,8 +3,8 @@
 
 use teloxide::types::{Message, UpdateKind};
 
-use crate::album;
 use crate::media::{self, Carried};
+use crate::typed_text;
 use crate::update::Update;
 
 /// The most forwarded messages that become one message.
@@ -21,10 +21,10 @@ pub(crate) fn belongs(known: &[Update], next: &Update) -> bool {
 
 /// Returns `true` if an update is a message that its sender forwarded directly after another one.
 pub(crate) fn follows(last: &Update, next: &Update) -> bool {
-    if !(album::is_typed(last) || is_forward(last)) || !is_forward(next) {
+    if !(typed_text::is_typed(last) || is_forward(last)) || !is_forward(next) {
         return false;
     }
-    let is_same_author = album::is_same_author(last, next);
+    let is_same_author = typed_text::is_same_author(last, next);
     let (Some(last), Some(next)) = (message(last), message(next)) else { return false };
     let seconds = next.date.timestamp() - last.date.timestamp();
     last.id.0.checked_add(1) == Some(next.id.0)

@@ -3,13 +3,14 @@
 
 use avocet_channel_kit::{Converted, Unreadable};
 use avocet_protocol::{ChatKind, Content, IdError, Inbound, Sender, SenderId};
-use serde_json::{Map, Value, json};
-use teloxide::types::{ChatId, Message, MessageEntity, MessageId, ThreadId, User};
+use serde_json::{Value, json};
+use teloxide::types::{ChatId, Message, MessageEntity, MessageId, User};
 
 use crate::bot::{Audience, BotIdentity};
 use crate::convert::NOT_MENTIONED;
 use crate::message::{ButtonPress, corrected_at, no_correction};
 use crate::numbers::read_integer;
+use crate::raw_chat::{Fields, read_chat, read_topic};
 use crate::{raw_content, update};
 
 /// The fields that a message needs besides its sender, and optional fields, which are dropped one
@@ -22,8 +23,6 @@ const OPTIONAL: [&str; 5] =
 const UNKNOWN_TIME: i64 = 0;
 
 const OTHER: Converted = Converted::Ignored("of another kind");
-
-type Fields = Map<String, Value>;
 
 impl BotIdentity<'_> {
     /// Converts an update that teloxide fails to parse.
@@ -44,7 +43,7 @@ impl BotIdentity<'_> {
 
     fn raw_message(&self, message: &Fields) -> Result<Converted, IdError> {
         let id = message.get("message_id").and_then(read_integer);
-        let (Some((chat, kind)), Some(id)) = (chat(message), id) else { return Ok(OTHER) };
+        let (Some((chat, kind)), Some(id)) = (read_chat(message), id) else { return Ok(OTHER) };
         let text = ["text", "caption"].iter().find_map(|field| message.get(*field)?.as_str());
         let is_file = raw_content::file(message).is_some();
         let what = raw_content::kind(message);
@@ -62,7 +61,7 @@ impl BotIdentity<'_> {
         let Some(sender) = sender(message, chat, kind)? else {
             return Ok(Converted::Ignored("without a sender"));
         };
-        let (address, key) = (self.address(chat, topic(message))?, self.key_of(chat, id)?);
+        let (address, key) = (self.address(chat, read_topic(message))?, self.key_of(chat, id)?);
         let message = Inbound::new(address, sender, key, Content::default());
         let message = Inbound { chat: kind, from_platform: true, ..message };
         Ok(Converted::Unreadable(Box::new(Unreadable::new(message, what)?)))
@@ -120,7 +119,7 @@ impl BotIdentity<'_> {
         };
         let from = query.get("from").and_then(person);
         let message = query.get("message").and_then(Value::as_object);
-        let chat = message.and_then(|message| Some((chat(message)?, topic(message))));
+        let chat = message.and_then(|message| Some((read_chat(message)?, read_topic(message))));
         let (Some(sender), Some(((chat, kind), topic))) = (from, chat) else { return Ok(OTHER) };
         let address = self.address(chat, topic)?;
         let number = message.and_then(|message| read_integer(message.get("message_id")?));
@@ -128,28 +127,6 @@ impl BotIdentity<'_> {
         let pressed = number.and_then(|number| self.sent_number(chat, number));
         ButtonPress { id, text, address, chat: kind, sender: sender?, pressed }.convert()
     }
-}
-
-/// The id and the kind of a message's chat.
-fn chat(message: &Fields) -> Option<(ChatId, ChatKind)> {
-    let chat = message.get("chat")?;
-    let kind = match chat["type"].as_str()? {
-        "private" => ChatKind::Private,
-        "group" | "supergroup" => ChatKind::Group,
-        _ => return None,
-    };
-    Some((ChatId(read_integer(&chat["id"])?), kind))
-}
-
-/// The chat of a message and its topic.
-pub(crate) fn place(message: &Fields) -> Option<(ChatId, Option<ThreadId>)> {
-    chat(message).map(|(chat, _)| (chat, topic(message)))
-}
-
-fn topic(message: &Fields) -> Option<ThreadId> {
-    message.get("is_topic_message").filter(|is_topic| **is_topic == Value::Bool(true))?;
-    let topic = read_integer(message.get("message_thread_id")?)?;
-    Some(ThreadId(MessageId(topic.try_into().ok()?)))
 }
 
 /// The sender of a message. A private chat has the id of its person.
@@ -206,7 +183,7 @@ fn repair_required(fields: &mut Fields) {
     let date = fields.get("date").and_then(read_integer);
     let date = date.filter(|date| u32::try_from(*date).is_ok()).unwrap_or(UNKNOWN_TIME);
     fields.insert("date".to_owned(), date.into());
-    if let (Some((id, _)), Some(chat)) = (chat(fields), fields.get("chat")) {
+    if let (Some((id, _)), Some(chat)) = (read_chat(fields), fields.get("chat")) {
         let name = |field: &str| chat[field].as_str().unwrap_or_default();
         let whole = json!({ "id": id, "type": chat["type"], "is_forum": chat["is_forum"] == true,
             "title": name("title"), "first_name": name("first_name") });
@@ -225,7 +202,7 @@ fn entities(message: &Fields) -> Value {
 /// does not cost the text.
 fn readable_author(message: &Fields) -> Option<Value> {
     let from = message.get("from");
-    match chat(message) {
+    match read_chat(message) {
         Some((id, ChatKind::Private)) if from.is_none_or(|from| person_id(from).is_none()) => {
             let name = message["chat"]["first_name"].as_str().unwrap_or_default();
             Some(json!({ "id": id, "is_bot": false, "first_name": name }))

@@ -2,8 +2,9 @@
 
 use avocet_protocol::SendError;
 
+use crate::Telegram;
 use crate::fault::{BotApiError, BotApiRefusal, DELETED_AT_ONCE};
-use crate::{Telegram, token};
+use crate::telegram::token;
 
 impl Telegram {
     /// The outcome of a failed send.

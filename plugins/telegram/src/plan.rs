@@ -4,7 +4,7 @@ use avocet_channel_kit::Styled;
 use avocet_channel_kit::telegram::{MAX_CAPTION, limit, size};
 use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource, Content, MAX_SENT_FILE_BYTES};
 
-use crate::attempt::LINES_ABOVE;
+use crate::telegram::attempt::LINES_ABOVE;
 
 /// Files of an album (Bot API, `sendMediaGroup`).
 const MAX_ALBUM: usize = 10;

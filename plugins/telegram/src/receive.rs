@@ -24,8 +24,9 @@ use crate::pending_parts::LostParts;
 use crate::poll::{Poller, is_conflict};
 use crate::position::{EarlierRun, Mode, PollPosition};
 use crate::stages::UpdateStages;
+use crate::telegram::token;
 use crate::update::{Batch, PressAnswer, Update};
-use crate::{Telegram, commands, token, update, webhook};
+use crate::{Telegram, commands, update, webhook};
 
 /// The pause after a poll that returned only updates without an id. The next poll would return them
 /// again at once; new messages are delayed only a little.

@@ -4,11 +4,12 @@ use avocet_protocol::{Delivery, Receipt, SendError};
 use teloxide::payloads::{SendMessage, SendMessageSetters, SendPoll, SendPollSetters};
 use teloxide::types::InputPollOption;
 
+use crate::Telegram;
 use crate::api::MessageReceipt;
-use crate::attempt::Attempt;
 use crate::compose::{buttons, no_preview};
 use crate::fault::BotApiError;
-use crate::{Telegram, edit};
+use crate::telegram::attempt::Attempt;
+use crate::telegram::edit;
 
 /// Characters of a question (Bot API, sendPoll).
 const MAX_QUESTION: usize = 300;

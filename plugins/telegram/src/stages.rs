@@ -6,8 +6,8 @@ use crate::Telegram;
 use crate::bot::{Audience, BotIdentity};
 use crate::convert::{NOT_MENTIONED, convert_for};
 use crate::moved::GroupMove;
+use crate::telegram::user_reactions::{ReactionUpdate, ReceivedMessage};
 use crate::update::Update;
-use crate::user_reactions::{ReactionUpdate, ReceivedMessage};
 
 /// An update, or those of an album, on the way into the log.
 pub(crate) struct UpdateStages<'a> {

@@ -13,9 +13,9 @@ use teloxide::types::MessageEntity;
 
 use crate::Telegram;
 use crate::api::MessageReceipt;
-use crate::attempt::Attempt;
 use crate::fault::BotApiError;
-use crate::files::{ShownAs, file_part, json};
+use crate::telegram::attempt::Attempt;
+use crate::telegram::files::{ShownAs, file_part, json};
 
 const METHOD: &str = "sendMediaGroup";
 /// Deliveries whose progress is remembered.

@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use crate::Telegram;
 use crate::api::MessageReceipt;
-use crate::attempt::Attempt;
 use crate::compose::buttons;
 use crate::direct_topics::DirectTopic;
 use crate::fault::BotApiError;
+use crate::telegram::attempt::Attempt;
 
 const MEGABYTE: u64 = 1024 * 1024;
 /// Bytes of a file that a bot may send through Telegram's own server (Bot API, "Sending files").

@@ -9,11 +9,11 @@ use teloxide::types::{ChatAction, MessageId};
 
 use crate::Telegram;
 use crate::api::MessageReceipt;
-use crate::attempt::Attempt;
 use crate::compose::{buttons, no_preview};
 use crate::direct_topics::DirectTopic;
 use crate::fault::BotApiError;
 use crate::moved::{ChatPlace, MessageNumber};
+use crate::telegram::attempt::Attempt;
 use crate::topic::{self, TopicLoss};
 
 /// Returns `true` if an edit failed because the message is gone or no longer editable.

@@ -16,10 +16,10 @@ use teloxide::types::{
 
 use crate::Telegram;
 use crate::api::MessageReceipt;
-use crate::attempt::Attempt;
 use crate::compose::buttons;
-use crate::edit;
 use crate::fault::BotApiError;
+use crate::telegram::attempt::Attempt;
+use crate::telegram::edit;
 use crate::topic::TopicLoss;
 
 /// Columns of a table, and blocks of a message with the rows of its tables (Bot API, rich
