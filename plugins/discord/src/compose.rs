@@ -4,13 +4,15 @@
 use std::time::Duration;
 
 use avocet_channel_kit::{Limit, discord, plan_preview_styled, plan_styled};
-use avocet_protocol::{Choice, Content, REPEAT_MARK};
+use avocet_protocol::{Choice, Content, Delivery, REPEAT_MARK};
 use serenity::all::ButtonStyle;
 use serenity::builder::create_poll::Ready;
 use serenity::builder::{
-    CreateActionRow, CreateButton, CreatePoll, CreatePollAnswer, CreateSelectMenu,
-    CreateSelectMenuKind, CreateSelectMenuOption,
+    CreateActionRow, CreateAllowedMentions, CreateButton, CreateMessage, CreatePoll,
+    CreatePollAnswer, CreateSelectMenu, CreateSelectMenuKind, CreateSelectMenuOption,
 };
+
+use serenity::model::channel::MessageFlags;
 
 use crate::convert::interaction_of;
 
@@ -34,6 +36,19 @@ pub(crate) fn chunks(reply: &Content, numbered: bool) -> Vec<Content> {
 /// Cuts the beginning of a reply that grows.
 pub(crate) fn preview_chunks(reply: &Content, numbered: bool) -> Vec<Content> {
     in_place(reply, plan_preview_styled(reply, &discord::styled(reply), limit(), numbered))
+}
+
+/// Composes the message of a chunk: its text, with its poll or its choices. No one is notified.
+pub(crate) fn draft(delivery: &Delivery, text: &str) -> CreateMessage {
+    let message = match poll(&delivery.content) {
+        Some(poll) => CreateMessage::new().poll(poll),
+        None => CreateMessage::new(),
+    };
+    message
+        .content(text)
+        .allowed_mentions(CreateAllowedMentions::new().replied_user(false))
+        .flags(MessageFlags::SUPPRESS_EMBEDS)
+        .components(buttons(&delivery.content.choices))
 }
 
 /// The size limit, with room for the mark of a message that is sent again.

@@ -11,10 +11,10 @@ use serenity::model::channel::{Message, MessageReferenceKind, MessageSnapshot, M
 use serenity::model::id::{ChannelId, InteractionId, MessageId, UserId};
 use serenity::model::user::User;
 
-use crate::attachments;
 use crate::cards::{CARD, card_text};
 use crate::channels::DiscordChannel;
-use crate::threads::Threads;
+use crate::discord::attachments;
+use crate::discord::threads::Threads;
 
 /// The kind of a message without content, in the reply to it.
 const EMPTY: &str = "an empty one, or one whose content Discord does not show me";

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Delivery, PlatformId, Receipt, SendError};
+use avocet_protocol::{Delivery, SendError};
 use serde::Deserialize;
 use serde_json::Value;
 use serenity::model::id::{ChannelId, MessageId, UserId};
@@ -13,6 +13,7 @@ use crate::channels::{ChannelInfo, DiscordChannel};
 use crate::fault::{RestError, RestRefusal};
 use crate::history::{HistoryPage, first_id_after, message_id, readable_id};
 use crate::routes::Route;
+use crate::sent_message::SentMessage;
 
 /// Time for which the platform certainly remembers a nonce. Its documentation says "a few minutes".
 const NONCE_KEPT: Duration = Duration::from_mins(4);
@@ -24,25 +25,6 @@ const PROGRESS_LINE: (&str, &str) = ("Still working: ", " min)");
 /// Milliseconds that the platform's clock may be behind ours, for a message that only its time
 /// identifies.
 const MAX_SKEW_MILLIS: i64 = 5_000;
-
-/// The used fields of a message that the bot has sent. The message exists even if they are
-/// unreadable.
-#[derive(Debug, PartialEq)]
-pub(crate) struct SentMessage {
-    pub(crate) id: Option<MessageId>,
-    pub(crate) content: Option<String>,
-}
-
-impl SentMessage {
-    pub(crate) fn read(message: &Value) -> Self {
-        let id = MessageId::deserialize(&message["id"]).ok();
-        Self { id, content: message["content"].as_str().map(str::to_owned) }
-    }
-
-    pub(crate) fn to_receipt(&self) -> Receipt {
-        Receipt { platform_id: self.id.and_then(|id| PlatformId::parse(&id.to_string()).ok()) }
-    }
-}
 
 impl Discord {
     /// Returns the message of an earlier delivery, if the nonce no longer prevents a copy.

@@ -13,13 +13,12 @@ use serde_json::json;
 use serenity::model::id::{ChannelId, ForumTagId, GuildId};
 
 use crate::channels::ChannelInfo;
+use crate::discord::threads::not_sent;
 use crate::fault::RestError;
-use crate::find_sent::SentMessage;
 use crate::lenient::readable_items;
 use crate::post_heading::PostHeading;
 use crate::routes::Route;
-use crate::send::draft;
-use crate::threads::not_sent;
+use crate::sent_message::SentMessage;
 use crate::{Discord, compose};
 
 /// Codes of refusals (Discord API, "JSON Error Codes").
@@ -124,7 +123,7 @@ impl Discord {
             return Ok(sent);
         }
         self.rest.limits.check(forum, self.clock.elapsed())?;
-        let mut post = json!({ "name": heading.title, "message": draft(delivery, &text) });
+        let mut post = json!({ "name": heading.title, "message": compose::draft(delivery, &text) });
         if !heading.tags.is_empty() {
             post["applied_tags"] = json!(self.tags(forum, &heading.tags).await?);
         }

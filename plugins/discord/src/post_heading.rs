@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::threads::{MAX_NAME, short_name};
+use crate::discord::threads::{MAX_NAME, short_name};
 
 /// The beginning and the end of the line, and the beginning of its tags.
 const BEGIN: &str = "[post: ";

@@ -32,13 +32,13 @@ use serenity::model::id::{ChannelId, GuildId, MessageId};
 use crate::bounded::{MAX_KNOWN, MakeRoom};
 use crate::channels::{DiscordChannel, KnownChannels, described};
 use crate::convert::BotIdentity;
+use crate::discord::reactions::ReactionChange;
+use crate::discord::threads::Threads;
 use crate::gateway::{
     self, BotIds, GatewayClient, INTERACTION_CREATE, LiveEvent, MESSAGE_CREATE, MESSAGE_UPDATE,
     SessionEvent,
 };
 use crate::interactions::{InteractionKind, UserInteraction};
-use crate::reactions::ReactionChange;
-use crate::threads::Threads;
 use crate::{Discord, lenient};
 
 use background::BackgroundRequest;

@@ -19,9 +19,9 @@ use serenity::constants::USER_AGENT;
 
 use crate::error::DiscordError;
 use crate::fault::{Limited, RestError};
-use crate::find_sent::SentMessage;
 use crate::limits::RateLimits;
 use crate::routes::Route;
+use crate::sent_message::SentMessage;
 
 /// Timeout of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

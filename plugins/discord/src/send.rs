@@ -15,10 +15,10 @@ use serenity::model::channel::{MessageFlags, MessageReference, Nonce};
 use serenity::model::id::{ChannelId, MessageId};
 
 use crate::fault::{RestError, RestRefusal};
-use crate::find_sent::SentMessage;
 use crate::forum::ChunkTarget;
 use crate::rest::RestResponse;
 use crate::routes::Route;
+use crate::sent_message::SentMessage;
 use crate::voice_message::OpusRecording;
 use crate::{Discord, compose, convert};
 
@@ -145,7 +145,7 @@ impl Discord {
     ) -> Result<SentMessage, SendError> {
         self.rest.limits.check(channel_id, self.clock.elapsed())?;
         let nonce = Nonce::String(nonce);
-        let message = draft(delivery, text).nonce(nonce).enforce_nonce(true);
+        let message = compose::draft(delivery, text).nonce(nonce).enforce_nonce(true);
         let reference = self.reference(channel_id, delivery);
         let is_reply = reference.is_some();
         let reply = reference.into_iter().fold(message.clone(), CreateMessage::reference_message);
@@ -236,18 +236,6 @@ fn is_about_voice(fault: &RestError) -> bool {
     matches!(fault, RestError::Refused(RestRefusal { status: 400 | 403, .. }))
         && !is_about_closed_history(fault)
         && !ABOUT_CHAT.iter().any(|code| fault.is_refused_with(*code))
-}
-
-pub(crate) fn draft(delivery: &Delivery, text: &str) -> CreateMessage {
-    let message = match compose::poll(&delivery.content) {
-        Some(poll) => CreateMessage::new().poll(poll),
-        None => CreateMessage::new(),
-    };
-    message
-        .content(text)
-        .allowed_mentions(CreateAllowedMentions::new().replied_user(false))
-        .flags(MessageFlags::SUPPRESS_EMBEDS)
-        .components(compose::buttons(&delivery.content.choices))
 }
 
 /// Returns the id of the thread, channel or person to send to.

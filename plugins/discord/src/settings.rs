@@ -8,9 +8,9 @@ use avocet_channel_kit::GroupIds;
 use serenity::model::id::{ChannelId, RoleId};
 
 use crate::config::DiscordConfig;
+use crate::discord::reactions::ReactionEmojis;
+use crate::discord::threads::Threads;
 use crate::error::DiscordError;
-use crate::reactions::ReactionEmojis;
-use crate::threads::Threads;
 
 /// Minimum time between edits: the platform takes five in five seconds; a sixth would wait.
 const FASTEST_PREVIEW: Duration = Duration::from_millis(1200);

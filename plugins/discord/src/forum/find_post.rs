@@ -8,10 +8,11 @@ use serenity::model::id::{ChannelId, MessageId, UserId};
 
 use crate::Discord;
 use crate::fault::{RestError, RestRefusal};
-use crate::find_sent::{SentMessage, is_sent_as};
+use crate::find_sent::is_sent_as;
 use crate::history::first_id_after;
 use crate::lenient::readable_items;
 use crate::routes::Route;
+use crate::sent_message::SentMessage;
 
 /// Largest number of pages of closed posts that a search reads.
 const MAX_PAGES: usize = 50;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serenity::model::id::MessageId;
 
 use crate::Discord;
-use crate::in_place::CommandAnswer;
-use crate::reactions::ReactionChange;
+use crate::discord::in_place::CommandAnswer;
+use crate::discord::reactions::ReactionChange;
 
 /// A request that runs while further events are processed.
 #[derive(Debug)]

@@ -8,9 +8,9 @@ use serenity::model::channel::Message;
 
 use crate::channels::DiscordChannel;
 use crate::convert::MessageVersion;
+use crate::discord::reactions::ReactionChange;
 use crate::gateway::BotIds;
 use crate::lenient;
-use crate::reactions::ReactionChange;
 
 use super::Receiver;
 use super::background::BackgroundRequest;

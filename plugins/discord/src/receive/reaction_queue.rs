@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use serenity::model::id::MessageId;
 
 use crate::bounded::MakeRoom;
-use crate::reactions::ReactionChange;
+use crate::discord::reactions::ReactionChange;
 
 /// The changes of each message.
 #[derive(Debug, Default)]

@@ -7,8 +7,8 @@ use serenity::model::channel::Message;
 
 use crate::channels::DiscordChannel;
 use crate::convert::{MessageVersion, NOT_MENTIONED};
+use crate::discord::reactions::ReactionChange;
 use crate::gateway::BotIds;
-use crate::reactions::ReactionChange;
 
 use super::Receiver;
 
