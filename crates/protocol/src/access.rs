@@ -5,8 +5,9 @@ use std::fmt;
 use async_trait::async_trait;
 
 use crate::{
-    Asker, ChatAddress, ChatLink, Decision, IdError, Inbound, NewInbound, NoDestination, Pairing,
-    PairingCode, Person, PersonId, Planned, Role, SenderId, SessionId, StoreError, Timestamp,
+    Asker, ChatAddress, ChatLink, IdError, Inbound, NewInbound, NoDestination, Pairing,
+    PairingCode, Person, PersonId, Planned, Role, SenderId, SessionId, SettledPairing, StoreError,
+    Timestamp,
 };
 
 /// The admitted people, as stored in the log.
@@ -70,17 +71,6 @@ pub struct StoredAccess {
     pub links: Vec<ChatLink>,
     /// The private chats of admitted people.
     pub chats: Vec<(ChatAddress, SenderId)>,
-}
-
-/// A code that an owner has decided about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SettledPairing {
-    /// Used up by the decision.
-    pub code: PairingCode,
-    /// The owner's decision.
-    pub decision: Decision,
-    /// The message to the stranger, if any.
-    pub notice: Option<Planned>,
 }
 
 /// The effect of a decision about a code.

@@ -7,10 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::turn::DENIED;
 use crate::{ChatAddress, Grant, SessionId, StoreError, Timestamp, WaitId};
 
-/// The beginning of the result of a call that an owner has denied.
-pub(crate) const DENIED: &str = "denied by the owner";
 /// The result of a call whose approval expired.
 pub const EXPIRED: &str = "denied: no approval came in time";
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ModelError;
+use crate::{ModelError, Timestamp};
 
 /// The reason why a turn ended without an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -19,6 +19,17 @@ pub struct TurnFailure {
     /// The seconds for which the provider asks its clients to wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_seconds: Option<u64>,
+}
+
+/// A request to a model that failed and was made again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedRequest {
+    /// The start.
+    pub began: Timestamp,
+    /// The time of the failure.
+    pub ended: Timestamp,
+    /// The model and the reason.
+    pub failure: TurnFailure,
 }
 
 /// The kind of reason why a turn ended without an answer.

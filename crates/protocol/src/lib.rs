@@ -26,9 +26,11 @@ mod editor;
 mod effort;
 mod embed;
 mod events;
+mod evidence;
 mod failure;
 mod fetch_attachments;
 mod files;
+mod grant;
 mod health;
 mod ids;
 mod inbound;
@@ -41,6 +43,7 @@ mod messages;
 mod meter;
 mod mirror;
 mod model;
+mod model_error;
 mod models;
 mod money;
 mod outbound;
@@ -59,6 +62,7 @@ mod query;
 mod queue_mode;
 mod recall;
 mod recording;
+mod role;
 mod sample_model;
 mod schedule;
 mod seen;
@@ -79,12 +83,11 @@ mod trace_subject;
 mod transcribe;
 mod trust;
 mod turn;
+mod usage;
 mod web_console;
 mod webhook;
 
-pub use access::{
-    AccessControl, AccessError, DecisionEffect, People, Roles, SettledPairing, StoredAccess,
-};
+pub use access::{AccessControl, AccessError, DecisionEffect, People, Roles, StoredAccess};
 pub use address::{ChatAddress, SessionId};
 pub use address_file::{AddressFile, FetchAddress};
 pub use allow::{Allow, AllowLists, GroupRules};
@@ -123,9 +126,11 @@ pub use editor::{EditorError, Editors, NoEditors, SessionEditor};
 pub use effort::{Effort, NoEffort};
 pub use embed::{EmbedError, EmbeddedTexts, Embedder};
 pub use events::{StartedMessage, TurnEvent, TurnEvents};
-pub use failure::{FailureCode, TurnFailure};
+pub use evidence::Evidence;
+pub use failure::{FailedRequest, FailureCode, TurnFailure};
 pub use fetch_attachments::FetchAttachments;
 pub use files::{DirectoryNames, FileStart, Files, FilesError, PromptFile, Workspaces};
+pub use grant::Grant;
 pub use health::{Check, CheckState, Checkup, LastExchanges, LastFailure};
 pub use ids::{
     AccountName, CallId, ChannelName, ChatId, ConsolidationId, DedupeKey, DeliveryId, IdError,
@@ -152,16 +157,17 @@ pub use messages::{MessageIter, Messages, SharedMessage};
 pub use meter::{EventMeter, METRIC_FAMILIES, MetricFamily, MetricForm, MetricLabels, MetricValue};
 pub use mirror::{MemoryMirror, MirrorReport};
 pub use model::{
-    Delta, Deltas, FailedAttempt, Image, Model, ModelError, ModelFacts, ModelReply, ModelRequest,
-    RequestOptions, Retries, Spent, Usage,
+    Delta, Deltas, FailedAttempt, Image, Model, ModelFacts, ModelReply, ModelRequest,
+    RequestOptions, Retries, Spent,
 };
+pub use model_error::ModelError;
 pub use models::{Models, NoModel};
 pub use money::{Money, Price, thousands};
 pub use outbound::{
     Delivery, LoadedFile, MAX_SENT_FILE_BYTES, Outbound, Planned, REPEAT_MARK, Receipt,
 };
 pub use outside_tool::{OutsideTool, ToolSource};
-pub use people::{ChatLink, Decision, Pairing, PairingCode, Person, PersonId, Role};
+pub use people::{ChatLink, Decision, Pairing, PairingCode, Person, PersonId, SettledPairing};
 pub use permission_mode::{NoPermissionMode, PermissionMode};
 pub use picture::{ConvertPicture, PictureFormat};
 pub use policy::{Rule, ToolList, ToolPolicy};
@@ -180,6 +186,7 @@ pub use query::{
 pub use queue_mode::QueueMode;
 pub use recall::{Recall, RecalledMemory};
 pub use recording::ANSWER_FILES;
+pub use role::Role;
 pub use sample_model::{NoSample, Sample, SampleModel, SampleRequest};
 pub use schedule::{
     AddSchedule, CatchUp, NOTHING_NEW, NewSchedule, Recurrence, RunResult, Schedule,
@@ -210,24 +217,23 @@ pub use store::{
     DeadLetters, DeadPage, DeadReason, DeletedSession, DueClaim, DueRun, DueWork, EditRefused,
     EditedFile, EndedMessage, EndedSchedules, Enqueued, EventAnswer, EventDelivery, EventDetail,
     EventFailedRequest, EventFilter, EventHistory, EventKind, EventLog, EventMemory, EventMessage,
-    EventPage, EventRange, EventSchedule, EventSeq, EventTool, EventTurn, EventUsage,
-    FailedRequest, Family, FileEntry, FoundMemory, Head, History, HistoryAuthor, HistoryHit,
-    HistoryQuery, Inbox, JobChat, JobLimits, JobRules, JobState, JobStatus, Jobs, KeptResult,
-    KeptResults, Ledger, LineageTurn, LogEvent, MAX_MEMORY_BYTES, Memories, Memory, MemoryAuthor,
-    MemoryChange, MemoryChangeKind, MemoryEdit, MemoryFiles, MemoryScope, MemorySource, MemoryText,
-    MemoryVector, MemoryVectors, MemoryVersion, NewConsolidation, NewJob, NewMemory, NewStep,
-    NewWait, NoCorrection, NoHead, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview,
-    Purpose, RequestOutcome, Resolution, RetriedLetter, Schedules, ScopeFilter, ScopeKind,
-    ScopeMemories, ScopeRefused, SendEnd, SessionDeletion, SessionFilter, SettledTurn, Settlement,
-    Showing, ShownChange, ShownMemory, Spending, StoreError, SubmittedJob, Subscriber, Suspects,
-    TakenEdit, TakenEditKind, TaskPage, TaskView, Tasks, Total, TurnLog, Turns, UndoneChange,
-    UpkeepBudget, UpkeepLedger, UsageAtClaim, UsageEntry, WideHistoryQuery, WordCounts,
-    WrittenMemory, conflict_text, conflicts_with, event_kinds, task_name, visible_text,
+    EventPage, EventRange, EventSchedule, EventSeq, EventTool, EventTurn, EventUsage, Family,
+    FileEntry, FoundMemory, Head, History, HistoryAuthor, HistoryHit, HistoryQuery, Inbox, JobChat,
+    JobLimits, JobRules, JobState, JobStatus, Jobs, KeptResult, KeptResults, Ledger, LineageTurn,
+    LogEvent, MAX_MEMORY_BYTES, Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeKind,
+    MemoryEdit, MemoryFiles, MemoryScope, MemorySource, MemoryText, MemoryVector, MemoryVectors,
+    MemoryVersion, NewConsolidation, NewJob, NewMemory, NewStep, NewWait, NoCorrection, NoHead,
+    OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview, Purpose, RequestOutcome, Resolution,
+    RetriedLetter, Schedules, ScopeFilter, ScopeKind, ScopeMemories, ScopeRefused, SendEnd,
+    SessionDeletion, SessionFilter, SettledTurn, Settlement, Showing, ShownChange, ShownMemory,
+    Spending, StoreError, SubmittedJob, Subscriber, Suspects, TakenEdit, TakenEditKind, TaskPage,
+    TaskView, Tasks, Total, TurnLog, Turns, UndoneChange, UpkeepBudget, UpkeepLedger, UsageAtClaim,
+    UsageEntry, WideHistoryQuery, WordCounts, WrittenMemory, conflict_text, conflicts_with,
+    event_kinds, task_name, visible_text,
 };
 pub use tokens::{TOKENS_AN_IMAGE, estimated_tokens};
 pub use tool::{
-    Caution, Description, Evidence, Grant, Leaving, Place, Question, Tool, ToolClass, ToolContext,
-    Verdict,
+    Caution, Description, Leaving, Place, Question, Tool, ToolClass, ToolContext, Verdict,
 };
 pub use tool_groups::{UPDATE_PLAN, USE_TOOLS, groups_to_load};
 pub use tool_outcome::{
@@ -242,6 +248,7 @@ pub use turn::{
     CUT_OFF, CallResult, CallState, FILTERED, LoggedCall, LostMessage, Origin, SessionReport,
     SessionReports, Step, TurnRecord, TurnState, Undelivered,
 };
+pub use usage::Usage;
 pub use web_console::{
     UploadError, UploadSink, UploadedFile, Uploads, WEB_ACCOUNT, WEB_CHANNEL, WebAsset, WebConsole,
     WebError, WebLink,

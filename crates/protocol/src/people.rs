@@ -8,46 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{IdFault, check_id};
 use crate::{
-    AccountName, ChannelName, ChatAddress, IdError, Inbound, SenderId, SessionId, Timestamp,
+    AccountName, ChannelName, ChatAddress, IdError, Inbound, Planned, Role, SenderId, SessionId,
+    Timestamp,
 };
-
-/// The role of a person, from the least to the most powerful.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// An admitted person, who may use the tools for everyone.
-    #[default]
-    User,
-    /// A person who may use all tools and admit others.
-    Owner,
-}
-
-impl Role {
-    /// In the order of declaration.
-    pub const ALL: [Self; 2] = [Self::User, Self::Owner];
-
-    /// The word in the log and in CLI output.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Owner => "owner",
-        }
-    }
-}
 
 /// A person on one account: `telegram:main:4711`.
 #[derive(
@@ -229,6 +192,17 @@ impl Decision {
             Self::Denied => "denied",
         }
     }
+}
+
+/// A code that an owner has decided about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettledPairing {
+    /// Used up by the decision.
+    pub code: PairingCode,
+    /// The owner's decision.
+    pub decision: Decision,
+    /// The message to the stranger, if any.
+    pub notice: Option<Planned>,
 }
 
 /// A private chat that is linked to the session of another chat.

@@ -45,8 +45,7 @@ pub use inbox::{
 };
 pub use jobs::{JobChat, JobLimits, JobRules, JobState, JobStatus, Jobs, NewJob, SubmittedJob};
 pub use ledger::{
-    FailedRequest, Ledger, Purpose, RequestOutcome, Spending, Total, UpkeepBudget, UpkeepLedger,
-    UsageEntry,
+    Ledger, Purpose, RequestOutcome, Spending, Total, UpkeepBudget, UpkeepLedger, UsageEntry,
 };
 pub use memories::{
     BadAuthor, FoundMemory, MAX_MEMORY_BYTES, Memories, Memory, MemoryAuthor, MemoryChange,

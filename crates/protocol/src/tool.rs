@@ -13,8 +13,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Asker, CallId, ChannelName, ChatAddress, ChatKind, LeastTrust, PermissionMode, RecalledMemory,
-    Role, Seen, SessionId, SkillCall, ToolError, ToolName, ToolOutcome, Trust,
+    Asker, CallId, ChannelName, ChatAddress, ChatKind, Evidence, Grant, LeastTrust, PermissionMode,
+    RecalledMemory, Role, Seen, SessionId, SkillCall, ToolError, ToolName, ToolOutcome, Trust,
 };
 
 /// The class of a tool. It decides how a call is treated if a crash came between its start and its
@@ -301,27 +301,6 @@ pub struct Place {
     pub is_editor: bool,
     /// For a child: the profiles of its ancestors. Their lists of tools apply as well.
     pub within: Vec<String>,
-}
-
-/// An approval for the rest of a session: calls of `tool` with the same scope need no further
-/// approval.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub struct Grant {
-    /// The tool, by its own name instead of an alias.
-    pub tool: ToolName,
-    /// The scope in which calls need no further approval.
-    pub scope: String,
-}
-
-/// The state that a verifiable tool records before it acts, for the comparison after a crash.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Evidence {
-    /// The object that the call changes, for example a path relative to the workspace.
-    pub subject: String,
-    /// A digest of its state before the call; `None` if it did not exist.
-    pub before: Option<String>,
-    /// A digest of the state that the call produces.
-    pub after: String,
 }
 
 /// The result of a verification.

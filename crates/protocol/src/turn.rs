@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::approvals::DENIED;
 use crate::{
     CallId, ChatAddress, ChildMode, Evidence, LoggedInbound, Reasoning, RecalledMemory, SessionId,
     Timestamp, ToolCall, Trust, TurnId, Usage,
@@ -162,6 +161,9 @@ impl Origin {
         }
     }
 }
+
+/// The beginning of the result of a call that an owner has denied.
+pub(crate) const DENIED: &str = "denied by the owner";
 
 /// Ends an answer that was cut at the model's output limit or at ours.
 pub const CUT_OFF: &str = "[The answer was cut off: it reached its output limit.]";

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Result;
-use crate::{Money, Price, SessionId, Spent, Timestamp, TurnFailure, TurnId, Usage};
+use crate::{FailedRequest, Money, Price, SessionId, Spent, Timestamp, TurnId, Usage};
 
 /// The ledger of model usage and cost.
 #[async_trait]
@@ -66,17 +66,6 @@ pub enum RequestOutcome {
     Spent(Spent),
     /// It failed and was made again. Its tokens, if there are any, are an entry of their own.
     Failed(FailedRequest),
-}
-
-/// A request to a model that failed and was made again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FailedRequest {
-    /// The start.
-    pub began: Timestamp,
-    /// The time of the failure.
-    pub ended: Timestamp,
-    /// The model and the reason.
-    pub failure: TurnFailure,
 }
 
 /// The ledger of requests that belong to no conversation.
