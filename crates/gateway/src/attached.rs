@@ -7,27 +7,23 @@ use std::sync::{Arc, PoisonError};
 use avocet_methods::{AttachParams, AttachResult, Capability};
 use avocet_protocol::{
     AccountName, Attach, AttachPlatform, Attachment, ChannelName, ChatAddress, ClientRole, Content,
-    FetchError, ForClient, Handover, LoadedFile, PlatformId, Receipt, SendError, SessionId,
-    TurnEvent, or_pending,
+    ForClient, Handover, LoadedFile, PlatformId, Receipt, SendError, SessionId, TurnEvent,
+    or_pending,
 };
 use avocet_supervise::Group;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 
 use crate::caller::Caller;
 use crate::channel_program::{HealthReport, as_plain_text, error_outcome};
+use crate::client_request::ClientRequest;
 use crate::connection::Connection;
 use crate::delivery_chunk::{DeliveryChunk, SentFile};
-use crate::editor::EditorAnswer;
 use crate::file_pieces::piece_of;
 use crate::messages;
 use crate::methods::permitted_params;
 use crate::wire::{RpcError, RpcMessage, notification};
-
-/// Characters of an error of a client that are kept.
-const MOST_ERROR: usize = 500;
 
 /// `typing`: the agent works on an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -42,23 +38,6 @@ pub(crate) struct Typing {
 pub(crate) struct Delivered {
     /// The platform's name for the message.
     pub(crate) platform_id: Option<PlatformId>,
-}
-
-/// A request that the client has not answered yet.
-#[derive(Debug)]
-pub(crate) enum ClientRequest {
-    /// `deliver`.
-    Chunk {
-        receipt: oneshot::Sender<Result<Receipt, SendError>>,
-        /// The files of the chunk, for `file.get`.
-        files: Vec<LoadedFile>,
-    },
-    /// `file.read`.
-    Piece(oneshot::Sender<Result<Vec<u8>, FetchError>>),
-    /// `editor.read` or `editor.write`.
-    Editor(EditorAnswer),
-    /// `events`. Gets `true` for a result, `false` for an error.
-    Events(oneshot::Sender<bool>),
 }
 
 impl Connection {
@@ -316,11 +295,6 @@ fn sent_files(attachments: &[Attachment], files: &[LoadedFile]) -> Vec<SentFile>
         bytes: file.bytes.len() as u64,
     });
     described.collect()
-}
-
-/// Cuts an error of a client.
-pub(crate) fn cut(message: &str) -> String {
-    message.chars().take(MOST_ERROR).collect()
 }
 
 /// The part of a channel for programs that are its platform.

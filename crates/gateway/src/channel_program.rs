@@ -10,11 +10,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::attached::cut;
 use crate::wire::RpcError;
 
 /// The longest pause that a platform may ask for, in seconds.
 const LONGEST_PAUSE: f64 = 86_400.0;
+
+/// Characters of an error of a client that are kept.
+const MOST_ERROR: usize = 500;
 
 /// `health`: a notification of the program about its platform, for `avocet status`. It concerns all
 /// accounts that the connection serves, and counts until the next report.
@@ -111,6 +113,11 @@ pub(crate) fn error_outcome(error: RpcError) -> Option<SendError> {
         RpcError::NOT_ALLOWED => Some(SendError::Refused(cut(&message))),
         _ => None,
     }
+}
+
+/// Cuts an error of a client.
+pub(crate) fn cut(message: &str) -> String {
+    message.chars().take(MOST_ERROR).collect()
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ use crate::delivery_chunk::DeliveryChunk;
 use crate::editor::OutputPiece;
 use crate::editor_client::{EditorCall, EditorReply, parse_action};
 use crate::kept_files::KeptFiles;
+use crate::line_to_write::LineToWrite;
 use crate::lines::{self, InputLine};
 use crate::subscribe::EventBatch;
 use crate::wire::RpcMessage;
@@ -67,27 +68,6 @@ pub enum Incoming {
         /// Confirms to the daemon.
         confirmation: ChunkConfirmation,
     },
-}
-
-/// A line for the daemon.
-#[derive(Debug)]
-pub(crate) struct LineToWrite {
-    bytes: Vec<u8>,
-    /// Reports that the socket has the line.
-    written: Option<oneshot::Sender<()>>,
-}
-
-impl LineToWrite {
-    /// Returns the bytes of the line.
-    pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
-    }
-}
-
-impl From<RpcMessage> for LineToWrite {
-    fn from(message: RpcMessage) -> Self {
-        Self { bytes: message.to_line(), written: None }
-    }
 }
 
 /// The confirmation of a delivered chunk, or of a batch of events.

@@ -34,17 +34,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::MAX_LINE_BYTES;
-use crate::attached::ClientRequest;
 use crate::caller::Caller;
 use crate::channel_program::check_protocol;
+use crate::client_request::ClientRequest;
 use crate::clients::{Clients, Peer, welcome};
 use crate::lines::{self, InputLine};
 use crate::methods;
+use crate::named_subscriptions::NamedSubscriptions;
 use crate::parts::GatewayParts;
 use crate::places::{CONNECTIONS, ConnectionPlace, UnderWay};
-use crate::programs::RunningProgram;
 use crate::run::{MethodCall, read_params};
-use crate::subscribe::NamedSubscriptions;
+use crate::running_program::RunningProgram;
 use crate::values::to_value;
 use crate::wire::{RpcError, RpcMessage};
 

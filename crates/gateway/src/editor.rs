@@ -2,33 +2,24 @@
 //! and sends them the output of running programs.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_methods::{AttachEditor, EmptyAnswer};
+use avocet_methods::AttachEditor;
 use avocet_protocol::{CallId, ChatAddress, EditorError, Editors, SessionEditor, SessionId};
-use avocet_supervise::Group;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::MAX_LINE_BYTES;
-use crate::attached::{ClientRequest, cut};
-use crate::caller::Caller;
-use crate::connection::Connection;
-use crate::methods::permitted_params;
-use crate::wire::{RpcError, notification};
+use crate::editor_answer::{EditorAnswer, OpenChange, OpenChanges};
 
 /// The time for the text of a file.
 const READ_LIMIT: Duration = Duration::from_secs(4);
 /// The time to change and save a file. Many editors format it first.
 const WRITE_LIMIT: Duration = Duration::from_secs(15);
-/// The time between two batches of output.
-const OUTPUT_PAUSE: Duration = Duration::from_millis(100);
-/// Requests that wait to be sent to one editor.
-const QUEUE: usize = 64;
 /// Bytes of a line beside the parameters.
 const AROUND: usize = 1024;
 
@@ -53,7 +44,7 @@ impl AttachedEditors {
     }
 
     /// Adds an editor until the returned place is dropped.
-    fn add(self: &Arc<Self>, session: SessionId, editor: AttachedEditor) -> EditorSeat {
+    pub(crate) fn add(self: &Arc<Self>, session: SessionId, editor: AttachedEditor) -> EditorSeat {
         let editor = Arc::new(editor);
         self.lock().entry(session.clone()).or_default().push(editor.clone());
         EditorSeat { editors: self.clone(), session, editor }
@@ -68,7 +59,7 @@ impl Editors for AttachedEditors {
 }
 
 /// Removes an editor when it is dropped.
-struct EditorSeat {
+pub(crate) struct EditorSeat {
     editors: Arc<AttachedEditors>,
     session: SessionId,
     editor: Arc<AttachedEditor>,
@@ -88,16 +79,16 @@ impl Drop for EditorSeat {
 
 /// An editor on a connection.
 #[derive(Debug)]
-struct AttachedEditor {
-    offered: AttachEditor,
-    requests: flume::Sender<EditorRequest>,
-    open: OpenChanges,
-    output: OutputQueue,
+pub(crate) struct AttachedEditor {
+    pub(crate) offered: AttachEditor,
+    pub(crate) requests: flume::Sender<EditorRequest>,
+    pub(crate) open: OpenChanges,
+    pub(crate) output: OutputQueue,
 }
 
 /// Output that is not sent yet. The tools limit the size of that of each call.
 #[derive(Debug, Clone, Default)]
-struct OutputQueue {
+pub(crate) struct OutputQueue {
     pieces: Arc<Mutex<Vec<(CallId, String)>>>,
     has_more: Arc<Notify>,
 }
@@ -117,69 +108,19 @@ impl OutputQueue {
     }
 
     /// Waits for output and takes it.
-    async fn take(&self) -> Vec<(CallId, String)> {
+    pub(crate) async fn take(&self) -> Vec<(CallId, String)> {
         self.has_more.notified().await;
         std::mem::take(&mut self.lock())
     }
 }
 
-/// The files whose changes the editor has not answered.
-#[derive(Debug, Clone, Default)]
-struct OpenChanges(Arc<Mutex<Vec<PathBuf>>>);
-
-impl OpenChanges {
-    fn lock(&self) -> MutexGuard<'_, Vec<PathBuf>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn begin(&self, path: &Path) -> OpenChange {
-        self.lock().push(path.to_owned());
-        OpenChange { all: self.clone(), path: path.to_owned() }
-    }
-}
-
-/// A change without an answer. It ends when this is dropped.
-#[derive(Debug)]
-struct OpenChange {
-    all: OpenChanges,
-    path: PathBuf,
-}
-
-impl Drop for OpenChange {
-    fn drop(&mut self) {
-        let mut all = self.all.lock();
-        if let Some(place) = all.iter().position(|one| *one == self.path) {
-            all.swap_remove(place);
-        }
-    }
-}
-
 /// A request that is on its way to an editor.
 #[derive(Debug)]
-struct EditorRequest {
-    method: &'static str,
-    params: Value,
-    limit: Duration,
-    answer: EditorAnswer,
-}
-
-/// The place for the answer of an editor, also for a late one.
-#[derive(Debug)]
-pub(crate) struct EditorAnswer {
-    answer: flume::Sender<Result<Value, EditorError>>,
-    /// Ends with the answer, or with the connection.
-    change: Option<OpenChange>,
-}
-
-impl EditorAnswer {
-    pub(crate) fn take_result(self, result: Result<Value, RpcError>) {
-        let Self { answer, change } = self;
-        // The change ends before the answer is seen.
-        drop(change);
-        let result = result.map_err(|error| EditorError::Refused(cut(&error.message)));
-        // Nothing waits for a late answer.
-        drop(answer.try_send(result));
-    }
+pub(crate) struct EditorRequest {
+    pub(crate) method: &'static str,
+    pub(crate) params: Value,
+    pub(crate) limit: Duration,
+    pub(crate) answer: EditorAnswer,
 }
 
 impl AttachedEditor {
@@ -240,77 +181,5 @@ impl SessionEditor for AttachedEditor {
 
     fn has_open_change(&self, path: &Path) -> bool {
         self.open.lock().iter().any(|one| one == path)
-    }
-}
-
-impl Connection {
-    /// Answers `editor.attach`.
-    pub(crate) async fn attach_editor(
-        &self,
-        caller: &Caller,
-        params: Value,
-        group: &Group,
-    ) -> Result<Value, RpcError> {
-        let offered = permitted_params::<AttachEditor>(&self.parts, caller, params).await?;
-        let session = self.session_of(&offered.chat)?;
-        let (requests, to_send) = flume::bounded(QUEUE);
-        let (chat, output) = (offered.chat.clone(), OutputQueue::default());
-        let (open, to_show) = (OpenChanges::default(), output.clone());
-        let editor = AttachedEditor { offered, requests, open, output };
-        let seat = self.parts.editors.add(session, editor);
-        let connection = self.clone();
-        group.spawn("editor-output", async move { connection.send_output(chat, to_show).await });
-        let (connection, limits) = (self.clone(), group.clone());
-        group.spawn("editor", async move { connection.serve_editor(seat, to_send, &limits).await });
-        Ok(json!(EmptyAnswer {}))
-    }
-
-    /// Sends output to the editor until the connection ends, several pieces at once.
-    async fn send_output(self, chat: ChatAddress, output: OutputQueue) {
-        loop {
-            let pieces = tokio::select! {
-                biased;
-                () = self.ended.cancelled() => return,
-                pieces = output.take() => pieces,
-            };
-            for (call, text) in pieces {
-                let text = self.parts.redactor.redact(&text).into_owned();
-                let piece = OutputPiece { chat: chat.clone(), call, text };
-                self.write(notification("editor.output", &piece)).await;
-            }
-            tokio::select! {
-                () = self.ended.cancelled() => return,
-                () = self.parts.clock.sleep(OUTPUT_PAUSE) => {}
-            }
-        }
-    }
-
-    /// Sends the requests to the editor until the connection ends.
-    async fn serve_editor(
-        self,
-        _seat: EditorSeat,
-        requests: flume::Receiver<EditorRequest>,
-        group: &Group,
-    ) {
-        loop {
-            let request = tokio::select! {
-                biased;
-                () = self.ended.cancelled() => return,
-                request = requests.recv_async() => request,
-            };
-            let Ok(EditorRequest { method, params, limit, answer }) = request else { return };
-            let (silent, clock) = (answer.answer.clone(), self.parts.clock.clone());
-            let ended = self.ended.clone();
-            group.spawn("editor-limit", async move {
-                tokio::select! {
-                    () = ended.cancelled() => {}
-                    () = clock.sleep(limit) => {}
-                }
-                // The answer may have come before.
-                drop(silent.try_send(Err(EditorError::Silent)));
-            });
-            let id = format!("editor-{}", uuid::Uuid::new_v4());
-            self.request(id, method, params, ClientRequest::Editor(answer)).await;
-        }
     }
 }

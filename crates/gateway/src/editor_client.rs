@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::client::LineToWrite;
+use crate::line_to_write::LineToWrite;
 use crate::wire::{MAX_LINE_BYTES, RpcError, RpcMessage};
 
 /// A request of the daemon to the editor.

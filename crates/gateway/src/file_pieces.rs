@@ -12,8 +12,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::attached::{ClientRequest, cut};
 use crate::caller::Caller;
+use crate::channel_program::cut;
+use crate::client_request::ClientRequest;
 use crate::connection::Connection;
 use crate::methods::permitted_params;
 use crate::wire::RpcError;

@@ -6,6 +6,7 @@ use tokio::io::{
 };
 
 use super::*;
+use crate::RpcError;
 use crate::server::tests::world::World;
 
 /// A program whose standard streams are the two halves of a stream.

@@ -1,7 +1,6 @@
 //! The socket, and a task for each connection.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,76 +11,15 @@ use tokio::net::{UnixListener, UnixStream};
 use crate::caller::Caller;
 use crate::clients::{Clients, Peer};
 use crate::connection::{self, ConnectionOrigin, NewConnection};
+use crate::gateway_error::GatewayError;
+use crate::named_subscriptions::NamedSubscriptions;
 use crate::parts::GatewayParts;
 use crate::places::Places;
-use crate::socket_place::{MAX_PATH_BYTES, SocketPlace};
-use crate::subscribe::NamedSubscriptions;
+use crate::socket_place::{SocketPlace, check_unused};
 use crate::wire::RpcError;
 
 /// The pause after a connection that could not be accepted.
 const AFTER_ERROR: Duration = Duration::from_millis(100);
-
-/// The reason why there is no socket.
-#[derive(Debug, thiserror::Error)]
-pub enum GatewayError {
-    /// The path is longer than the system allows.
-    #[error(
-        "the socket's path {path} is {length} bytes long; at most {MAX_PATH_BYTES} are possible. \
-            Set a shorter one: [gateway] socket"
-    )]
-    TooLong {
-        /// The path in the configuration, or the default one.
-        path: PathBuf,
-        /// Its length in bytes.
-        length: usize,
-    },
-    /// Users other than the daemon's could reach the socket.
-    #[error(
-        "the socket's directory {path} is open to others (mode {mode:03o}); chmod 700 it, or set \
-         another one: [gateway] socket"
-    )]
-    Open {
-        /// The directory.
-        path: PathBuf,
-        /// Its permissions.
-        mode: u32,
-    },
-    /// The members of the group cannot enter a directory on the way to the socket.
-    #[error(
-        "members of the group {group} cannot enter {path}; set a socket in a directory that they can \
-         reach, such as /run/avocet/avocet.sock: [gateway] socket"
-    )]
-    Closed {
-        /// The directory.
-        path: PathBuf,
-        /// The name of the group.
-        group: String,
-    },
-    /// The system does not let the daemon give a file to the group.
-    #[error(
-        "cannot give {path} to the group {group} ({error}); the daemon's user must be a member of \
-         the group"
-    )]
-    Group {
-        /// The socket, or its directory.
-        path: PathBuf,
-        /// The name of the group.
-        group: String,
-        /// The system's error.
-        error: io::Error,
-    },
-    /// A process listens there.
-    #[error("another process listens on {0}; stop it, or set another socket: [gateway] socket")]
-    InUse(PathBuf),
-    /// The system refused.
-    #[error("cannot create the socket {path} ({error}); check its directory")]
-    Refused {
-        /// The socket, or its directory.
-        path: PathBuf,
-        /// The system's error.
-        error: io::Error,
-    },
-}
 
 /// The open socket.
 #[derive(Debug)]
@@ -97,10 +35,7 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError::InUse`] if a process listens.
     pub fn check_unused(path: &Path) -> Result<(), GatewayError> {
-        match std::os::unix::net::UnixStream::connect(path) {
-            Ok(_) => Err(GatewayError::InUse(path.to_owned())),
-            Err(_) => Ok(()),
-        }
+        check_unused(path)
     }
 
     /// Checks the socket's directory, and that no other process listens there. Called before a

@@ -7,10 +7,8 @@ use std::path::{Path, PathBuf};
 
 use tokio::net::UnixListener;
 
-use crate::server::{Gateway, GatewayError};
+use crate::gateway_error::{GatewayError, MAX_PATH_BYTES};
 
-/// The longest path of a socket: `sun_path` of unix(7), with its end.
-pub(crate) const MAX_PATH_BYTES: usize = 107;
 /// Permission bits of the group and of others.
 const NOT_OWNER: u32 = 0o077;
 /// The mode of a directory that only its owner enters.
@@ -47,7 +45,7 @@ impl SocketPlace {
         self.own_directory()?;
         let refused = |error| GatewayError::Refused { path: path.clone(), error };
         if path.exists() {
-            Gateway::check_unused(path)?;
+            check_unused(path)?;
             // The socket has no listener: a killed daemon left the file.
             fs::remove_file(path).map_err(refused)?;
         }
@@ -116,6 +114,14 @@ impl SocketPlace {
 
     fn directory(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("."))
+    }
+}
+
+/// Checks that no process listens on the socket.
+pub(crate) fn check_unused(path: &Path) -> Result<(), GatewayError> {
+    match std::os::unix::net::UnixStream::connect(path) {
+        Ok(_) => Err(GatewayError::InUse(path.to_owned())),
+        Err(_) => Ok(()),
     }
 }
 

@@ -2,9 +2,6 @@
 //! position of a named subscriber is in the log, so that it misses no event after a restart of
 //! either side.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-
 use avocet_methods::{Subscribe, Subscribed};
 use avocet_protocol::{ClientRole, EventSeq, LogEvent, SubscriberName};
 use avocet_supervise::Group;
@@ -14,8 +11,8 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::attached::ClientRequest;
 use crate::caller::Caller;
+use crate::client_request::ClientRequest;
 use crate::connection::Connection;
 use crate::event_feed::{EventFeed, FeedPage};
 use crate::methods::permitted_params;
@@ -50,23 +47,6 @@ fn own_name(name: &SubscriberName, caller: &Caller) -> Result<SubscriberName, Rp
     }
     let own = format!("{name}@{}", caller.sender.as_str().replace(':', "."));
     SubscriberName::parse(&own).map_err(|error| refused(&error.to_string()))
-}
-
-/// The open subscriptions of all connections, by name. A new one replaces the one before.
-#[derive(Debug, Default)]
-pub(crate) struct NamedSubscriptions {
-    open: Mutex<HashMap<SubscriberName, CancellationToken>>,
-}
-
-impl NamedSubscriptions {
-    /// Ends the earlier subscription with this name.
-    fn replace(&self, name: &SubscriberName, ended: CancellationToken) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|_, ended| !ended.is_cancelled());
-        if let Some(earlier) = open.insert(name.clone(), ended) {
-            earlier.cancel();
-        }
-    }
 }
 
 /// A subscription of a connection.

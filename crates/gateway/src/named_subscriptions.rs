@@ -1,0 +1,24 @@
+//! The open subscriptions of named subscribers.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use avocet_protocol::SubscriberName;
+use tokio_util::sync::CancellationToken;
+
+/// The open subscriptions of all connections, by name. A new one replaces the one before.
+#[derive(Debug, Default)]
+pub(crate) struct NamedSubscriptions {
+    open: Mutex<HashMap<SubscriberName, CancellationToken>>,
+}
+
+impl NamedSubscriptions {
+    /// Ends the earlier subscription with this name.
+    pub(crate) fn replace(&self, name: &SubscriberName, ended: CancellationToken) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|_, ended| !ended.is_cancelled());
+        if let Some(earlier) = open.insert(name.clone(), ended) {
+            earlier.cancel();
+        }
+    }
+}
