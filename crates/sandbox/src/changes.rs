@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use cap_std::fs::Dir;
 
-use crate::error::wrong_kind;
+use crate::path::wrong_kind;
 use crate::secrets::PathKind;
 use crate::{DirectoryEntry, EntryKind, FileError, Workspace, WorkspacePath};
 

@@ -3,10 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::WorkspacePath;
-use crate::protection::PROTECTED;
-use crate::roots::{READ_ROOTS, WRITE_ROOTS};
-use crate::secrets::SECRET_FILES;
+use crate::config_keys::{PROTECTED, READ_ROOTS, SECRET_FILES, WRITE_ROOTS};
 
 /// The reason why a workspace, or a directory beside it, cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -145,10 +142,6 @@ pub enum FileError {
         /// The reason.
         detail: String,
     },
-}
-
-pub(crate) fn wrong_kind(path: &WorkspacePath, expected: &'static str) -> FileError {
-    FileError::WrongKind { path: path.as_given(), expected }
 }
 
 fn and_outside(roots: &[String]) -> String {

@@ -2,7 +2,9 @@
 
 mod attributes;
 mod changes;
+mod config_keys;
 mod editor_place;
+mod entry_kind;
 mod error;
 mod file_trust;
 #[cfg(any(test, feature = "testing"))]
@@ -30,20 +32,22 @@ mod workspace;
 mod writing_programs;
 
 pub use changes::{RemoveMode, RemovedKind};
+pub use config_keys::{PROTECTED, READ_ROOTS, SECRET_FILES, WRITE_ROOTS};
+pub use entry_kind::EntryKind;
 pub use error::{FileError, WorkspaceError};
 pub use git::without_dots;
 pub use guard::{ProtectedChanges, ProtectionGuard};
-pub use listing::{DirectoryEntry, EntryKind};
+pub use listing::DirectoryEntry;
 pub use path::WorkspacePath;
-pub use protection::{BadPath, PROTECTED, PathProtection};
+pub use protection::{BadPath, PathProtection};
 pub use repository::GitRepository;
-pub use roots::{READ_ROOTS, RootAccess, WRITE_ROOTS, WorkspaceRoots};
+pub use roots::{RootAccess, WorkspaceRoots};
 pub use sandbox::{
     CgroupParent, GitPlace, Isolation, NoCgroups, ProgramEnd, ProgramProxy, ProgramRequest,
     ProgramResult, ProgramRights, ProgramSandbox, ProgramStreams, ReachedHosts, SYSTEM_PATHS,
     SandboxError, SandboxLayers, SandboxLimits, SandboxOutput, run_stage,
 };
-pub use secrets::{BadPattern, SECRET_FILES};
+pub use secrets::BadPattern;
 pub use symlink_trace::trace_symlinks;
 pub use trust_level::ExplainedTrust;
 pub use watch::WatchedProgram;

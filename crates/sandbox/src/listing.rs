@@ -5,9 +5,9 @@ use std::path::Path;
 
 use cap_std::fs::{Metadata, MetadataExt};
 
-use crate::error::wrong_kind;
+use crate::path::wrong_kind;
 use crate::secrets::PathKind;
-use crate::{FileError, Workspace, WorkspacePath};
+use crate::{EntryKind, FileError, Workspace, WorkspacePath};
 
 /// One name in a listing, sorted by name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,34 +16,6 @@ pub struct DirectoryEntry {
     pub name: String,
     /// That of a link itself, and not of its target.
     pub kind: EntryKind,
-}
-
-/// Found out without opening the entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EntryKind {
-    /// A directory.
-    Directory,
-    /// A regular file, with its size in bytes.
-    File(u64),
-    /// A symbolic link.
-    Link,
-    /// A file that stays closed and is not examined: see [`Workspace::with_secret_rules`] and
-    /// [`FileError::Shared`].
-    Secret,
-    /// A pipe, a socket or a device.
-    Other,
-}
-
-impl EntryKind {
-    /// Returns the kind, whatever the name.
-    pub(crate) fn from_metadata(found: &Metadata) -> Self {
-        match found.file_type() {
-            kind if kind.is_dir() => Self::Directory,
-            kind if kind.is_file() => Self::File(found.len()),
-            kind if kind.is_symlink() => Self::Link,
-            _ => Self::Other,
-        }
-    }
 }
 
 impl Workspace {

@@ -118,6 +118,10 @@ fn normalise_path(path: &Path) -> PathBuf {
     normal
 }
 
+pub(crate) fn wrong_kind(path: &WorkspacePath, expected: &'static str) -> FileError {
+    FileError::WrongKind { path: path.as_given(), expected }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,11 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use avocet_protocol::PROTECTED_PATHS;
 use avocet_text::fits;
 
+use crate::config_keys::PROTECTED;
 use crate::secrets::{is_of_packages, plain_path};
 use crate::writing_programs::WritingPrograms;
-
-/// The configuration key that lists protected paths.
-pub const PROTECTED: &str = "[sandbox] protected";
 
 /// The configuration of a repository, which names programs that git runs.
 const GIT_CONFIG: &str = ".git/config";

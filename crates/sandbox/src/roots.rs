@@ -8,11 +8,6 @@ use avocet_protocol::{LeastTrust, Trust};
 
 use crate::{FileError, Workspace, WorkspaceError, WorkspacePath};
 
-/// The configuration key of read-only directories.
-pub const READ_ROOTS: &str = "[tools] read";
-/// The configuration key of directories that may also be changed.
-pub const WRITE_ROOTS: &str = "[tools] write";
-
 /// The permitted access to a directory beside the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RootAccess {

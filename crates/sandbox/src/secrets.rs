@@ -10,13 +10,11 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use crate::EntryKind;
+use crate::config_keys::SECRET_FILES;
+use crate::entry_kind::EntryKind;
 use names::{HARMLESS, NAMES, secret_directories};
 
 pub(crate) use names::is_of_packages;
-
-/// The configuration key that opens secret files.
-pub const SECRET_FILES: &str = "[tools] secret_files";
 
 /// The names of secret files. They compile at the first use, because a start needs none of them. If
 /// they did not compile, every file would count as secret.

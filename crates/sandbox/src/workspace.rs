@@ -15,8 +15,8 @@ use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-use crate::error::wrong_kind;
 use crate::nearest::{find_nearest_paths, same_name};
+use crate::path::wrong_kind;
 use crate::protection::PathProtection;
 use crate::provenance::FileProvenance;
 use crate::replace::replace_file;

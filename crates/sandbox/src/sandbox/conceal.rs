@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use super::plan::{SandboxPlan, SandboxRoot};
 use super::protect::{ProtectedSearch, ReadOnly};
+use crate::config_keys::SECRET_FILES;
 use crate::protection::{BadPath, PathProtection};
-use crate::secrets::{BadPattern, PathKind, SECRET_FILES, SecretRules, is_of_packages};
+use crate::secrets::{BadPattern, PathKind, SecretRules, is_of_packages};
 
 /// Entries of a root that are searched. A root with more entries is refused, because secrets in it
 /// could be missed.
