@@ -6,12 +6,14 @@ mod client;
 mod commands;
 mod components;
 mod connection;
+mod content_access;
 mod describe;
 mod draft;
 mod error;
 mod events;
 mod faults;
 mod form;
+mod forum_tags;
 mod forums;
 mod gateway;
 mod interactions;
@@ -19,6 +21,7 @@ mod limits;
 mod mentions;
 mod messages;
 mod methods;
+mod open_interactions;
 mod platform;
 mod reactions;
 mod rest;
@@ -48,10 +51,11 @@ pub use forums::POST_TAG_LIMIT;
 pub use gateway::{
     GatewayFault, HEARTBEAT_INTERVAL, Identify, Resume, SESSION_KEPT, START_LIMIT, START_WINDOW,
 };
-pub use interactions::{FIRST_ANSWER, Interaction, TOKEN_KEPT};
+pub use interactions::{FIRST_ANSWER, TOKEN_KEPT};
 pub use limits::{CHANNEL_LIMIT, CHANNEL_WINDOW, GLOBAL_LIMIT};
 pub use mentions::Mention;
 pub use messages::{Attachment, Created, DiscordMessage, Mentioned, NONCE_KEPT};
+pub use open_interactions::Interaction;
 pub use platform::{ApiCall, RefusedRequest};
 pub use rest::Route;
 pub use said::UserMessage;
@@ -193,7 +197,7 @@ impl DiscordFake {
         let platform = self.shared.lock();
         let channel = platform.messages.channel_of(message).expect("a message");
         let message = platform.messages.find(channel, message).expect("a message that is there");
-        platform.message_event(message, describe::ContentAccess::Granted)
+        platform.message_event(message, content_access::ContentAccess::Granted)
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::content_access::ContentAccess;
 use super::draft::EPHEMERAL;
 use super::mentions::Mention;
 use super::messages::{Attachment, DiscordMessage};
@@ -14,19 +15,8 @@ use super::world::merge;
 /// Lifetime of a link to a file.
 pub const LINK_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The intent and permission to read the content of messages in guilds (Message Content Intent,
-/// gateway reference).
-pub(super) const MESSAGE_CONTENT: u64 = 1 << 15;
 const SLASH_REPLY: u64 = 20;
 const REPLY: u64 = 19;
-
-/// The bot's access to the content of messages in guilds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ContentAccess {
-    Granted,
-    /// Of other messages than those to and from the bot, the content is empty.
-    Denied,
-}
 
 impl PlatformState {
     /// Returns a message in the REST format, without its nonce, which only its creator sees.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::describe::{ContentAccess, MESSAGE_CONTENT};
+use super::content_access::{ContentAccess, MESSAGE_CONTENT};
 use super::gateway::{FakeGateway, OutgoingFrame, Session};
 use super::messages::DiscordMessage;
 use super::platform::PlatformState;

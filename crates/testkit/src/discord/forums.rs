@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::describe::ContentAccess;
+use super::content_access::ContentAccess;
 use super::draft::{MessageFields, MessageRules};
 use super::error::ApiError;
 use super::events::GUILDS;
 use super::form::{FormErrors, length};
+use super::forum_tags::Forum;
 use super::platform::{ApiReply, MethodResult, PlatformState};
 use super::rest::ParsedRequest;
 use super::sending::empty;
@@ -16,31 +17,7 @@ use super::world::{Channel, DiscordChannelKind, World, merge};
 
 /// Maximum number of tags of a post.
 pub const POST_TAG_LIMIT: usize = 5;
-/// The flag of a forum that refuses posts without a tag (`REQUIRE_TAG`).
-const REQUIRE_TAG: u64 = 1 << 4;
 const PAGE_LIMIT: u64 = 100;
-
-/// The tags of a forum, and those of its posts.
-#[derive(Debug, Default)]
-pub(super) struct Forum {
-    tags: Vec<(u64, String)>,
-    posts: Vec<(u64, Vec<u64>)>,
-    pub(super) requires_tag: bool,
-}
-
-impl Forum {
-    pub(super) fn flags(&self) -> u64 {
-        if self.requires_tag { REQUIRE_TAG } else { 0 }
-    }
-
-    pub(super) fn described_tags(&self) -> Value {
-        let tags = self.tags.iter().map(|(id, name)| {
-            json!({ "id": id.to_string(), "name": name, "moderated": false, "emoji_id": null,
-                "emoji_name": null })
-        });
-        tags.collect()
-    }
-}
 
 impl World {
     /// Returns the names of a post's tags.

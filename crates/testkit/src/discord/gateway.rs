@@ -6,7 +6,7 @@ use std::time::Duration;
 use avocet_protocol::Timestamp;
 use serde_json::Value;
 
-use super::describe::{ContentAccess, MESSAGE_CONTENT};
+use super::content_access::{ContentAccess, MESSAGE_CONTENT};
 
 /// Default interval between the heartbeats of a client.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(41_250);

@@ -1,16 +1,15 @@
 //! Interactions (pressed buttons and slash commands) and their answers (Receiving and Responding,
 //! API reference).
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use avocet_protocol::Timestamp;
 use serde_json::{Value, json};
 
-use super::describe::ContentAccess;
+use super::content_access::ContentAccess;
 use super::draft::{EPHEMERAL, MessageFields};
 use super::error::ApiError;
 use super::form::FormErrors;
+use super::open_interactions::Interaction;
 use super::platform::{ApiReply, MethodResult, PlatformState};
 use super::rest::ParsedRequest;
 use super::sending::empty;
@@ -26,37 +25,6 @@ const MESSAGE: u64 = 4;
 const DEFER: u64 = 5;
 const DEFER_UPDATE: u64 = 6;
 const UPDATE: u64 = 7;
-
-/// A user's interaction, and the bot's answer.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Interaction {
-    /// The id.
-    pub id: u64,
-    /// The token for its answers.
-    pub token: String,
-    /// The id of the channel.
-    pub channel: u64,
-    /// The time of the interaction.
-    pub at: Timestamp,
-    /// The message with the pressed button. `None` for a command.
-    pub message: Option<u64>,
-    /// The type of the first answer. 4: a message; 5: a later message; 6 and 7: the message with
-    /// the button. `None` if it is unanswered, and the user sees a failure.
-    pub answered: Option<u64>,
-    /// The `data` of the first answer.
-    pub data: Value,
-    /// The message that answers it.
-    pub original: Option<u64>,
-}
-
-#[derive(Debug, Default)]
-pub(super) struct Interactions(pub(super) BTreeMap<u64, Interaction>);
-
-impl Interactions {
-    fn by_token(&self, token: &str) -> Option<&Interaction> {
-        self.0.values().find(|interaction| interaction.token == token)
-    }
-}
 
 impl PlatformState {
     /// Presses a button. Returns the id of the interaction.

@@ -1,5 +1,6 @@
 //! The platform's state for one bot, and the answers to its requests.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::Timestamp;
@@ -10,10 +11,9 @@ use super::draft::MessageRules;
 use super::error::ApiError;
 use super::faults::{Faults, InjectedFault};
 use super::gateway::FakeGateway;
-use super::interactions::Interactions;
 use super::limits::{EnforcedLimits, Standing};
 use super::messages::Messages;
-use super::reactions::Reactions;
+use super::open_interactions::Interactions;
 use super::rest::{ParsedRequest, Route};
 use super::snowflake::Snowflakes;
 use super::world::{User, World};
@@ -54,6 +54,9 @@ pub(super) enum ApiReply {
     Nothing,
     File(Arc<[u8]>),
 }
+
+/// The reactions of all messages: message, emoji, user.
+pub(super) type Reactions = BTreeSet<(u64, String, u64)>;
 
 /// The platform, shared between the server and the test.
 #[derive(Debug)]

@@ -1,7 +1,5 @@
 //! Reactions of the bot and of users (Reactions, API reference).
 
-use std::collections::BTreeSet;
-
 use serde_json::{Value, json};
 
 use super::DiscordFake;
@@ -13,9 +11,6 @@ use super::world::with;
 /// The intents that events about reactions belong to (Gateway Intents, API reference).
 const GUILD_REACTIONS: u64 = 1 << 10;
 const DIRECT_REACTIONS: u64 = 1 << 13;
-
-/// The reactions of all messages: message, emoji, user.
-pub(super) type Reactions = BTreeSet<(u64, String, u64)>;
 
 impl PlatformState {
     /// Adds or removes a reaction of the bot.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::DiscordFake;
-use super::describe::MESSAGE_CONTENT;
+use super::content_access::MESSAGE_CONTENT;
 use super::faults::{InjectedFault, On};
 use super::gateway::{GatewayFault, OutgoingFrame};
 

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::DiscordFake;
 use super::gateway::{Identify, Resume};
-use super::interactions::Interaction;
 use super::messages::{Created, DiscordMessage, Mentioned};
+use super::open_interactions::Interaction;
 use super::platform::{ApiCall, PlatformState, RefusedRequest};
 use super::rest::Route;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::describe::ContentAccess;
+use super::content_access::ContentAccess;
 use super::draft::{MessageFields, MessageRules};
 use super::error::ApiError;
 use super::form::FormErrors;

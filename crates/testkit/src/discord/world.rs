@@ -6,7 +6,7 @@ use avocet_protocol::Timestamp;
 use serde_json::{Value, json};
 
 use super::error::ApiError;
-use super::forums::Forum;
+use super::forum_tags::Forum;
 use super::snowflake::iso;
 use crate::START;
 
