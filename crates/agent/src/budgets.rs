@@ -9,43 +9,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     Clock, Delta, Deltas, FailedAttempt, FilesError, Model, ModelError, ModelReply, ModelRequest,
-    Money, Origin, Price, Purpose, Spending, Spent, StoreError, Total, TurnRecord, UpkeepBudget,
-    UpkeepLedger, thousands, within,
+    Origin, Price, Purpose, Spent, StoreError, TurnRecord, UpkeepBudget, UpkeepLedger, within,
 };
 
-use crate::{AgentLoop, TurnLimits, UsageMeter};
-
-/// Limits on the cost of models; `None` means unlimited. Each turn that runs when a budget is used
-/// up may still get one answer, and the budget is overdrawn by at most these answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Budgets {
-    /// The limit of one turn, its children included.
-    pub turn_cost: Option<Money>,
-    /// The limit of all conversations together in one day, which begins at 00:00 UTC.
-    pub day_cost: Option<Money>,
-    /// The limit of one conversation since its last `/new`.
-    pub session_cost: Option<Money>,
-    /// Tokens of all conversations in one day, read and written.
-    pub day_tokens: Option<u64>,
-    /// Tokens of one conversation since its last `/new`, read and written.
-    pub session_tokens: Option<u64>,
-    /// Tokens of all models without a known price in one day, read and written. Holds for requests
-    /// to such models, which the limits on costs do not count.
-    pub unpriced_day_tokens: Option<u64>,
-}
-
-impl Default for Budgets {
-    fn default() -> Self {
-        Self {
-            turn_cost: Some(Money::dollars(5.0)),
-            day_cost: Some(Money::dollars(50.0)),
-            session_cost: None,
-            day_tokens: None,
-            session_tokens: None,
-            unpriced_day_tokens: Some(20_000_000),
-        }
-    }
-}
+use crate::{AgentLoop, Budgets, TurnLimits, UsageMeter};
 
 /// The usage context of a request: the meter of its turn or compaction, its purpose and deadline.
 #[derive(Debug, Clone, Copy)]
@@ -172,48 +139,6 @@ impl AgentLoop {
     }
 }
 
-impl Budgets {
-    /// Returns `true` if a budget is in dollars. Only requests with a known price count towards it.
-    #[must_use]
-    pub fn are_in_dollars(&self) -> bool {
-        self.turn_cost.or(self.day_cost).or(self.session_cost).is_some()
-    }
-
-    /// Returns the text for the user if a budget is used up, else `None`. Of several, the budget
-    /// that lasts longest is named: once it is free, all are.
-    fn reached(self, limits: TurnLimits, spending: &Spending) -> Option<String> {
-        let Spending { turn, session, day } = spending;
-        let session_over = Period { name: "conversation", again: "with /new", total: session };
-        let turn_over = Period { name: "answer", again: "with the next message", total: turn };
-        self.day_reached(day)
-            .or_else(|| session_over.cost_reached(self.session_cost, "budgets.session_usd"))
-            .or_else(|| session_over.tokens_reached(self.session_tokens, "budgets.session_tokens"))
-            .or_else(|| turn_over.cost_reached(self.turn_cost, "budgets.turn_usd"))
-            .or_else(|| limits.tokens_reached(turn.usage.total()))
-    }
-
-    fn is_unpriced_day_reached(self, day: &Total) -> bool {
-        self.unpriced_day_tokens.is_some_and(|most| day.unpriced >= most)
-    }
-
-    /// Returns the text for the user if the models without a price have used up their tokens.
-    fn unpriced_notice(self, day: &Total) -> Option<String> {
-        let most = self.unpriced_day_tokens.filter(|_| self.is_unpriced_day_reached(day))?;
-        let [spent, most] = [day.unpriced, most].map(thousands);
-        Some(format!(
-            "The budget of this day for models without a known price is spent: {spent} of {most} \
-             tokens. It starts again at 00:00 UTC; a price in [models] (0 for a free model) or \
-             budgets.unpriced_day_tokens raises it."
-        ))
-    }
-
-    fn day_reached(self, day: &Total) -> Option<String> {
-        let day = Period { name: "day", again: "at 00:00 UTC", total: day };
-        day.cost_reached(self.day_cost, "budgets.day_usd")
-            .or_else(|| day.tokens_reached(self.day_tokens, "budgets.day_tokens"))
-    }
-}
-
 /// The budgets of the day for work that belongs to no conversation, and its ledger.
 #[derive(Debug, Clone)]
 pub struct UpkeepMeter {
@@ -242,36 +167,3 @@ impl UpkeepBudget for UpkeepMeter {
         self.ledger.record_upkeep(purpose, spent).await
     }
 }
-
-/// A period that has budgets.
-struct Period<'t> {
-    name: &'static str,
-    again: &'static str,
-    total: &'t Total,
-}
-
-impl Period<'_> {
-    fn cost_reached(&self, budget: Option<Money>, key: &str) -> Option<String> {
-        let (spent, budget) = (self.total.cost, budget?);
-        (spent >= budget).then(|| self.notice(&format!("{spent} of {budget}"), key))
-    }
-
-    fn tokens_reached(&self, budget: Option<u64>, key: &str) -> Option<String> {
-        let (spent, budget) = (self.total.usage.total(), budget?);
-        (spent >= budget).then(|| {
-            let [spent, budget] = [spent, budget].map(thousands);
-            self.notice(&format!("{spent} of {budget} tokens"), key)
-        })
-    }
-
-    fn notice(&self, sum: &str, key: &str) -> String {
-        let Self { name, again, .. } = self;
-        format!(
-            "The budget of this {name} is spent: {sum}. It starts again {again}; {key} raises it."
-        )
-    }
-}
-
-#[cfg(test)]
-#[path = "budgets_tests.rs"]
-mod tests;

@@ -10,7 +10,8 @@ use avocet_protocol::{
 use jiff::tz::TimeZone;
 
 use crate::budgets::{NoAnswer, UsageContext};
-use crate::history::{Conversation, HistoryView, Trim, conversation};
+use crate::history::{Conversation, Trim, conversation};
+use crate::history_view::HistoryView;
 use crate::instructions::Instructions;
 use crate::marks::Marks;
 use crate::offer::{self, Offer};

@@ -6,14 +6,14 @@ use avocet_protocol::{
     CallResult, ChatKind, Content, ImageRef, LoggedCall, LoggedInbound, Message, Messages, Origin,
     Past, PermissionMode, SentCall, Step, Trust, TurnRecord,
 };
-use jiff::tz::TimeZone;
 use serde_json::Value;
 
+use crate::history_view::{HistoryView, shown_name};
 use crate::images;
 use crate::marks::Marks;
 use crate::note::note;
 use crate::program;
-use crate::rendered::{KeptTurn, RenderedTurns};
+use crate::rendered::KeptTurn;
 use crate::shorten::{Keep, OLD, OLD_STEP, shortened};
 
 /// The text before the first message if turns are left out.
@@ -22,19 +22,6 @@ const LEFT_OUT: &str = "[The earlier part of this conversation is left out.]";
 /// The line for a turn in which calls with an effect are refused.
 const READ_MODE: &str = "[Mode: read. Calls that change something are refused. Look at what you need, \
     and answer with text: a plan if changes were asked for. The person ends this mode with /mode.]";
-
-/// The most characters of a name that are shown.
-const NAME: usize = 64;
-
-/// Settings for showing the log.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct HistoryView<'a> {
-    pub(crate) zone: &'a TimeZone,
-    pub(crate) marks: Marks,
-    pub(crate) rendered: &'a RenderedTurns,
-    /// The mode of the current turn.
-    pub(crate) mode: PermissionMode,
-}
 
 /// The cuts that make the current turn fit if it alone is too long. Its messages stay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -200,12 +187,6 @@ fn said(message: &LoggedInbound, marks: Marks) -> String {
         forwarded.map(|text| marks.foreign(&place, "messages forwarded with this one", &text));
     let parts: Vec<String> = before.into_iter().flatten().chain([own]).chain(after).collect();
     parts.join("\n")
-}
-
-/// Returns a display name, made safe: its owner may have put brackets or line breaks into it.
-pub(crate) fn shown_name(name: &str) -> String {
-    let in_line = |c: char| if c.is_control() || "[]:<>".contains(c) { ' ' } else { c };
-    name.chars().take(NAME).map(in_line).collect::<String>().trim().to_owned()
 }
 
 fn add_step(messages: &mut Vec<Message>, step: &Step, keep: Option<Keep>, marks: Marks) {

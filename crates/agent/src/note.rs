@@ -9,7 +9,7 @@ use avocet_protocol::{
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 
-use crate::history::{HistoryView, shown_name};
+use crate::history_view::{HistoryView, shown_name};
 use crate::job::{self, ABOUT_JOBS};
 use crate::marks::Marks;
 

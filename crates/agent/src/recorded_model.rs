@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    CUT_OFF, Deltas, FILTERED, JOB_COMMITS, Model, ModelError, ModelFacts, ModelReply,
+    CUT_OFF, Deltas, FILTERED, JOB_COMMITS, JOB_SUMMARY, Model, ModelError, ModelFacts, ModelReply,
     ModelRequest, Money, Spent, Step, TurnRecord,
 };
 
 use crate::replay_log::ReplayLog;
-use crate::{images, job, job_steps, replay, withheld};
+use crate::{images, job, job_steps, withheld};
 
 /// A model with the answers of a record.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ fn answer(record: &TurnRecord, place: usize) -> Option<ModelReply> {
         }
         Some(AnswerSource::Withheld(text)) => Some(final_reply(&before, text, reply)),
         None if step.calls.is_empty() => {
-            let text = replay::final_text(record).unwrap_or_default();
+            let text = final_text(record).unwrap_or_default();
             let text = without_prefix(text, &withheld::with_allowed(&before, String::new()));
             Some(final_reply(&before, text.to_owned(), reply))
         }
@@ -149,4 +149,14 @@ fn cut_suffix(text: &mut String, remark: &str) -> bool {
         text.truncate(length);
     }
     rest.is_some()
+}
+
+/// Returns the final text of a record without the summary that follows the end of a job.
+pub(crate) fn final_text(record: &TurnRecord) -> Option<&str> {
+    let text = record.final_text()?;
+    if !job::is_job(&record.session) {
+        return Some(text);
+    }
+    let before = text.rfind(JOB_SUMMARY).map_or(text, |at| &text[..at]);
+    Some(before.trim_end_matches('\n'))
 }

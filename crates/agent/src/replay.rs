@@ -4,15 +4,15 @@
 use std::sync::Arc;
 
 use avocet_protocol::{
-    CallId, JOB_SUMMARY, MessageId, Model, Spent, Step, StoreError, ToolCall, TurnRecord, TurnState,
+    CallId, MessageId, Model, Spent, Step, StoreError, ToolCall, TurnRecord, TurnState,
 };
 
-use crate::recorded_model::RecordedModel;
+use crate::recorded_model::{RecordedModel, final_text};
 use crate::recorded_toolbox::RecordedToolbox;
 use crate::replay_log::ReplayLog;
 use crate::{
     AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, JobPlan, ModelsByTask,
-    PromptSettings, RenderedTurns, TurnContext, TurnEnd, TurnLimits, UsageMeter, job,
+    PromptSettings, RenderedTurns, TurnContext, TurnEnd, TurnLimits, UsageMeter,
 };
 
 /// The source of a replay's model answers.
@@ -150,16 +150,6 @@ impl AgentLoop {
         let prompt_settings = PromptSettings { file: None, ..self.prompt_settings };
         Self { models: AgentModels { main, cheap, tasks }, limits, prompt_settings, ..self }
     }
-}
-
-/// Returns the final text of a record without the summary that follows the end of a job.
-pub(crate) fn final_text(record: &TurnRecord) -> Option<&str> {
-    let text = record.final_text()?;
-    if !job::is_job(&record.session) {
-        return Some(text);
-    }
-    let before = text.rfind(JOB_SUMMARY).map_or(text, |at| &text[..at]);
-    Some(before.trim_end_matches('\n'))
 }
 
 /// Returns the number of steps before the final text.

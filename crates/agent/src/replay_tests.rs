@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use avocet_protocol::{
-    CUT_OFF, CommandAction, CommandReply, InboundKind, Inbox, JobChat, JobLimits, JobRules, Jobs,
-    Message, ModelError, ModelReply, NewInbound, NewJob, NewWait, Origin, Outcome, Query,
-    QueueMode, Resolution, SessionId, Settlement, Timestamp, Trust, Turns, Usage, WaitKind,
+    CUT_OFF, CommandAction, CommandReply, InboundKind, Inbox, JOB_SUMMARY, JobChat, JobLimits,
+    JobRules, Jobs, Message, ModelError, ModelReply, NewInbound, NewJob, NewWait, Origin, Outcome,
+    Query, QueueMode, Resolution, SessionId, Settlement, Timestamp, Trust, Turns, Usage, WaitKind,
     WaitRequest,
 };
 use avocet_testkit::{Scripted, ScriptedModel};

@@ -7,21 +7,10 @@ use avocet_protocol::{Model, TurnRecord};
 
 use crate::context::RequestContext;
 use crate::history::Trim;
-use crate::{AgentLoop, AgentModels, TurnContext, images, job};
+use crate::{AgentLoop, AgentModels, ModelsByTask, TurnContext, images, job};
 
 /// A request that fills more than this share of the room of the main model is long, in percent.
 const LONG: u64 = 75;
-
-/// The models of an agent by task; `None`: the main one.
-#[derive(Debug, Clone, Default)]
-pub struct ModelsByTask {
-    /// For turns whose request has pictures, if the main model sees none.
-    pub vision: Option<Arc<dyn Model>>,
-    /// For turns whose request fills more than three quarters of the main model's room.
-    pub long: Option<Arc<dyn Model>>,
-    /// For jobs.
-    pub code: Option<Arc<dyn Model>>,
-}
 
 /// A task that chooses its model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 
 use avocet_protocol::{Messages, ModelFacts, Past, TOKENS_AN_IMAGE, TurnId, TurnRecord};
 
-use crate::history::{HistoryView, Trim, kept_turn};
+use crate::history::{Trim, kept_turn};
+use crate::history_view::HistoryView;
 use crate::shorten::Keep;
 use crate::{TurnLimits, images, make_valid};
 

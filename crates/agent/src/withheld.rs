@@ -4,9 +4,6 @@
 use avocet_protocol::{Arguments, CallResult, LoggedCall, Step, ToolCall, TurnRecord};
 use serde_json::Map;
 
-use crate::AgentLoop;
-use crate::calls::StepContext;
-
 /// The name of that call, which no tool has. If a model writes such a call itself, it is treated as
 /// an answer.
 pub(crate) const WITHHELD_CALL: &str = "say_held_answer";
@@ -59,19 +56,6 @@ fn joined(steps: &[Step], last: Option<String>) -> String {
 fn allowed(step: &Step) -> impl Iterator<Item = String> {
     let allowed = step.calls.iter().filter(|call| call.result().is_some_and(|result| result.ok));
     allowed.filter_map(|call| text(&call.call))
-}
-
-impl AgentLoop {
-    /// Returns `true` if an answer is withheld until a person approves it.
-    pub(crate) fn is_withheld(
-        &self,
-        turn: &TurnRecord,
-        text: &str,
-        step_context: &StepContext<'_>,
-    ) -> bool {
-        let id = avocet_protocol::CallId { turn: turn.id, step: 0, ordinal: 0 };
-        self.toolbox.hold(text, &self.context(turn, id, step_context)).is_some()
-    }
 }
 
 #[cfg(test)]

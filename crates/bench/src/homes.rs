@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::cli::BenchOptions;
 use crate::daemon::{DATA, Home, HomeSpec};
-use crate::measure::progress;
+use crate::progress::progress;
 use crate::seed::{self, Seed};
 
 /// The state that all measurements share.

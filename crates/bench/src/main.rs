@@ -17,6 +17,7 @@ mod model;
 mod page;
 mod plot;
 mod process;
+mod progress;
 mod publish;
 mod quiet;
 mod report;

@@ -7,6 +7,7 @@ use crate::disk::sync_latencies;
 use crate::figures::{BenchResult, FigureLog};
 use crate::homes::Bench;
 use crate::machine::{MachineClass, OtherWork};
+use crate::progress::progress;
 use crate::rows::{SYNC, SYNC_P99};
 use crate::units::millis;
 
@@ -63,9 +64,4 @@ impl Bench<'_> {
 fn name(part: MeasuredPart) -> String {
     let value = clap::ValueEnum::to_possible_value(&part);
     value.map(|value| value.get_name().to_owned()).unwrap_or_default()
-}
-
-/// Prints the current measurement for the user.
-pub(crate) fn progress(what: &str) {
-    eprintln!("measuring {what} ...");
 }

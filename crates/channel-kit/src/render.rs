@@ -13,7 +13,19 @@ use crate::pieces::{MarkdownPiece, pieces};
 use crate::source::prepare;
 use crate::styled::{Styled, from_first_line};
 use crate::table::TextTable;
-use avocet_protocol::Style;
+use avocet_protocol::{Content, Style};
+
+impl Styled {
+    /// Returns the text of a message with its styles. A planned message is rendered already.
+    #[must_use]
+    pub fn of(content: &Content) -> Self {
+        match &content.styles {
+            Some(styles) => Self { text: content.text.clone(), styles: styles.clone() },
+            // The files are sent along, so the text leaves them out.
+            None => render(&Content { attachments: Vec::new(), ..content.clone() }.as_text()),
+        }
+    }
+}
 
 /// Renders Markdown as a person reads it in a chat. Takes any input, in about linear time.
 ///

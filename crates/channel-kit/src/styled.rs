@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use avocet_protocol::{Content, Style, StyleRange};
+use avocet_protocol::{Style, StyleRange};
 use serde::{Deserialize, Serialize};
 
 use crate::ranges::nested;
-use crate::render;
 
 /// Plain text and the styles of its parts.
 ///
@@ -41,16 +40,6 @@ fn is_verbatim(range: &StyleRange) -> bool {
 }
 
 impl Styled {
-    /// Returns the text of a message with its styles. A planned message is rendered already.
-    #[must_use]
-    pub fn of(content: &Content) -> Self {
-        match &content.styles {
-            Some(styles) => Self { text: content.text.clone(), styles: styles.clone() },
-            // The files are sent along, so the text leaves them out.
-            None => render(&Content { attachments: Vec::new(), ..content.clone() }.as_text()),
-        }
-    }
-
     /// Creates text without any style.
     #[must_use]
     pub fn plain(text: impl Into<String>) -> Self {

@@ -1,7 +1,6 @@
 //! A parsed configuration file: its values, and the position of each in the file.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::ops::Range;
@@ -14,38 +13,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use toml::de::DeTable;
 
+use crate::environment::Environment;
+use crate::error::ConfigError;
 use crate::keys::{has_free_keys, known_keys, properties, schema, suggestion};
 use crate::reader::{Reader, References, Unresolved, is_for_secrets};
 use crate::syntax;
-
-/// Looks up an environment variable. The binary passes it in.
-pub type Environment<'e> = &'e dyn Fn(&str) -> Option<String>;
-
-/// An error in a configuration, with its position. Free of secrets.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct ConfigError {
-    /// The file, if there is one.
-    pub path: Option<PathBuf>,
-    /// Line and column, counted from 1, in characters.
-    pub place: Option<(usize, usize)>,
-    /// The path of the key: `agents.defaults.model`; `None` if the error is not about one key.
-    pub key: Option<String>,
-    /// The fault, and how to correct it.
-    pub message: String,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.path {
-            Some(path) => write!(f, "{}", path.display())?,
-            None => f.write_str("the configuration")?,
-        }
-        if let Some((line, column)) = self.place {
-            write!(f, ":{line}:{column}")?;
-        }
-        write!(f, ": {}", self.message)
-    }
-}
 
 /// A parsed configuration file with its references to secrets replaced. [`Document::table`] turns a
 /// table into a type.

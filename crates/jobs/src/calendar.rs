@@ -6,7 +6,8 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 
 use crate::cron_line::{check_steps, split_every, split_zone};
-use crate::times::{ScheduleTimes, TimesError, local_time};
+use crate::times::{ScheduleTimes, local_time};
+use crate::times_error::TimesError;
 use crate::zones::{NamedZone, find_zone};
 
 /// The calendar of one default zone.

@@ -12,8 +12,8 @@ use avocet_protocol::{
 use avocet_supervise::Group;
 use tokio_util::sync::CancellationToken;
 
+use crate::pauses::{AFTER_ERROR, RESTART};
 use crate::times::ScheduleTimes;
-use crate::{AFTER_ERROR, RESTART};
 
 const DAY: Duration = Duration::from_hours(24);
 

@@ -6,29 +6,18 @@ mod calendar;
 mod consolidations;
 mod cron_line;
 mod due;
+mod pauses;
 mod runner;
 mod service;
 mod times;
+mod times_error;
 mod zone_words;
 mod zones;
-
-use std::time::Duration;
-
-use avocet_supervise::RestartDelays;
 
 pub use calendar::ZoneCalendar;
 pub use consolidations::{ConsolidationTimer, ConsolidationTimes};
 pub use due::{DueTimes, MOST_CAUGHT_UP, due_times};
 pub use runner::{ReadChecklists, RunnerParts, ScheduleRunner, run_now};
 pub use service::{KnownSpeakers, ScheduleService, check_agent, new_schedule};
-pub use times::{ScheduleTimes, TimesError};
-
-/// The pause of a task after an error of the log.
-const AFTER_ERROR: Duration = Duration::from_mins(1);
-
-/// The pauses between restarts of a task that panicked.
-const RESTART: RestartDelays = RestartDelays {
-    first: Duration::from_secs(1),
-    longest: Duration::from_mins(1),
-    healthy_after: Duration::from_mins(1),
-};
+pub use times::ScheduleTimes;
+pub use times_error::TimesError;

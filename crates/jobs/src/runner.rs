@@ -39,8 +39,8 @@ use avocet_supervise::Group;
 use tokio_util::sync::CancellationToken;
 
 use crate::due::{DueTimes, due_times};
+use crate::pauses::{AFTER_ERROR, RESTART};
 use crate::times::ScheduleTimes;
-use crate::{AFTER_ERROR, RESTART};
 
 /// The most schedules that are read at once.
 const AT_ONCE: u32 = 100;

@@ -10,34 +10,8 @@ use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 
 use crate::cron_line::{CronFields, read_fields};
+use crate::times_error::TimesError;
 use crate::zones::{NamedZone, find_zone};
-
-/// The reason why a rule has no times.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TimesError {
-    /// The zone database lacks the zone.
-    #[error("unknown time zone {name:?}; {}", zone_hint(nearest.as_deref()))]
-    Zone {
-        /// The unknown name.
-        name: String,
-        /// The most similar name of the database.
-        nearest: Option<String>,
-    },
-    /// The cron expression is malformed.
-    #[error(
-        "{pattern:?} is no cron expression ({reason}); write five fields: minute hour day month \
-         weekday, for example `0 8 * * mon-fri`"
-    )]
-    Cron {
-        /// The expression.
-        pattern: String,
-        /// The fault.
-        reason: String,
-    },
-    /// The interval is too short.
-    #[error("an interval of {0} s is too short; it must be at least 60 s")]
-    Interval(u64),
-}
 
 /// The shortest interval of a schedule.
 pub(crate) const SHORTEST_SECONDS: u64 = 60;
@@ -169,13 +143,6 @@ impl ScheduleTimes {
             }
         };
         Some(Timestamp(at.as_millisecond()))
-    }
-}
-
-fn zone_hint(nearest: Option<&str>) -> String {
-    match nearest {
-        Some(nearest) => format!("did you mean {nearest}?"),
-        None => "write a name like Europe/Berlin, or an offset like UTC+2".to_owned(),
     }
 }
 

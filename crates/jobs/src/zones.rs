@@ -6,7 +6,7 @@
 use avocet_text::nearest;
 use jiff::tz::{Offset, TimeZone};
 
-use crate::times::TimesError;
+use crate::times_error::TimesError;
 use crate::zone_words::{find_plain_name, suggest_name};
 
 /// The largest offset ahead of UTC, in minutes: that of Kiritimati.

@@ -7,21 +7,11 @@ use avocet_protocol::{Arguments, Reasoning, ToolCall, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use crate::dialects::{ReplyReader, TextEnd, known_elsewhere};
+use crate::end_marks::is_mark;
 use crate::gemini::signatures;
 use crate::openai::responses::thoughts;
 use crate::visible::visible_text;
 
-/// Lines that only signal the end.
-const MARKS: [&str; 8] = [
-    "TASK COMPLETE",
-    "TASK_COMPLETE",
-    "[TASK COMPLETE]",
-    "[TASK_COMPLETE]",
-    "<task_complete>",
-    "<task_complete/>",
-    "<task_complete />",
-    "</task_complete>",
-];
 /// End tools of other programs, each with aliases that are common words.
 const TOOLS: [(&str, &[&str]); 2] =
     [("attempt_completion", &["final_answer", "finish"]), ("task_complete", &[])];
@@ -32,11 +22,6 @@ const ALSO: [&str; 4] = ["text", "answer", "summary", "message"];
 /// The text of the reply if a model sends only an end signal.
 pub(crate) const DONE: &str = "Done.";
 
-/// Returns `true` if a line is an end signal.
-pub(crate) fn is_mark(line: &str) -> bool {
-    MARKS.contains(&line.trim())
-}
-
 /// Removes an end signal from the last line of a text.
 pub(crate) fn without_mark(text: &str) -> &str {
     let text = text.trim_end();
@@ -44,12 +29,6 @@ pub(crate) fn without_mark(text: &str) -> &str {
         Some((rest, last)) if is_mark(last) => rest.trim_end(),
         _ => text,
     }
-}
-
-/// Returns `true` if an incomplete line can become an end signal.
-pub(crate) fn may_be_mark(line: &str) -> bool {
-    let start = line.trim_start();
-    MARKS.iter().any(|mark| mark.starts_with(start) || *mark == start.trim_end())
 }
 
 /// The callable tools plus the end tools, for the reader of a reply.

@@ -5,7 +5,7 @@
 mod answer;
 mod errors;
 mod length;
-mod offered;
+pub(crate) mod offered;
 mod probe;
 mod read;
 mod wait;
@@ -37,14 +37,12 @@ use crate::facts::host_of;
 use crate::keys::{KeyRing, UsedKey};
 use crate::limits::with_timeout;
 use crate::repair::{RepairAttempts, RepairLessons, RequestAdjustment, RequestFault};
-use crate::retry::{RetryLimit, ShownDeltas, complete_with_retries};
+use crate::retry::{BYTES_A_TOKEN, RetryLimit, ShownDeltas, complete_with_retries};
 use crate::visible::VisibleText;
 use read::StreamingAnswer;
 
 /// Bytes that are read of an answer without streaming: room for [`MAX_ANSWER`] bytes with escapes.
 const MAX_BODY: usize = 2 * MAX_ANSWER;
-/// Estimated bytes per token, for providers that report no usage.
-pub(crate) const BYTES_A_TOKEN: u64 = 4;
 
 /// The address of a model, and the timeouts and retries of requests to it.
 #[derive(Debug)]

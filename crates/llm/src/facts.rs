@@ -1,6 +1,7 @@
 //! Known facts about a model and their sources: the operator, the provider's table, the model's
 //! server, the catalogue, or the list of well-known models.
 
+mod bad_catalogue;
 mod builtin;
 mod catalogue;
 mod config;
@@ -10,9 +11,10 @@ use avocet_protocol::{Effort, ModelFacts, Price};
 
 use crate::{TextCalls, ToolStyle};
 
+pub use bad_catalogue::BadCatalogue;
 pub(crate) use builtin::{BuiltIn, host_of};
 pub(crate) use catalogue::CatalogueFacts;
-pub use catalogue::{BadCatalogue, CatalogueSummary, ModelCatalogue};
+pub use catalogue::{CatalogueSummary, ModelCatalogue};
 pub use config::{ModelConfig, ModelTable};
 
 /// Facts about a model from one source. A field is `None` if the source omits it.

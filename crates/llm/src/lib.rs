@@ -22,6 +22,7 @@ mod detail;
 mod dialected;
 mod dialects;
 mod embeddings;
+mod end_marks;
 mod ending;
 mod endpoint;
 mod event;

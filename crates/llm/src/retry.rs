@@ -10,7 +10,8 @@ use avocet_protocol::{
 };
 use backon::{BackoffBuilder, ExponentialBuilder};
 
-use crate::endpoint::BYTES_A_TOKEN;
+/// Estimated bytes per token, for providers that report no usage.
+pub(crate) const BYTES_A_TOKEN: u64 = 4;
 
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(20);

@@ -4,6 +4,7 @@
 mod answers;
 mod arguments;
 mod catalogue;
+mod client_session;
 mod forms;
 mod host;
 mod progress;
@@ -19,6 +20,7 @@ mod watch;
 
 pub use rmcp::model::Extensions;
 
+pub use client_session::client_session;
 pub use host::{McpCaller, McpHost, MethodError, SessionFeed, SocketMethods};
 pub use server::{McpServer, McpServerParts};
-pub use sessions::{client_session, serve_stream};
+pub use sessions::serve_stream;

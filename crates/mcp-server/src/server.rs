@@ -19,10 +19,10 @@ use serde_json::json;
 
 use crate::answers::ToolProblem;
 use crate::catalogue;
+use crate::client_session::client_session;
 use crate::host::{McpCaller, McpHost, MethodError, SocketMethods};
 use crate::resources::{self, protocol_error};
 use crate::rights::ClientRights;
-use crate::sessions::client_session;
 use crate::subscriptions::{ResourceSubscriptions, SubscriptionTasks};
 use crate::tools::{self, ToolCallContext};
 

@@ -17,6 +17,7 @@
 mod ask;
 mod calls;
 mod config;
+mod digest;
 mod elicit;
 #[cfg(test)]
 mod elicit_tests;
@@ -47,6 +48,7 @@ mod session;
 #[cfg(test)]
 mod testing;
 mod tool;
+mod tools_version;
 mod wait;
 mod wire;
 

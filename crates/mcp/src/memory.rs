@@ -11,8 +11,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use avocet_protocol::{McpToolForm, McpToolHints, McpToolState};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
+use crate::digest::digest_bytes;
 use crate::names::plain_name;
 
 /// The request of a server that a tool stands for.
@@ -53,11 +53,6 @@ impl ListedTool {
     pub(crate) fn pin_key(&self) -> String {
         plain_name(&self.name)
     }
-}
-
-/// Returns the SHA-256 of these bytes in hexadecimal.
-pub(crate) fn digest_bytes(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Everything that is known of a server.

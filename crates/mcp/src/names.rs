@@ -1,6 +1,6 @@
 //! The names of a server's tools in the registry.
 
-use crate::memory::digest_bytes;
+use crate::digest::digest_bytes;
 
 /// The longest name of a tool that all providers accept.
 const LONGEST: usize = 64;

@@ -12,6 +12,7 @@ mod address;
 mod callback;
 mod challenge;
 mod endpoint;
+mod exposed_secret;
 #[cfg(test)]
 mod fake;
 mod login;

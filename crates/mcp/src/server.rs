@@ -22,9 +22,12 @@ use crate::link::{START_LIMIT, ServerEndpoint, ServerLink};
 use crate::list::ToolList;
 use crate::memory::{KnownServer, ListedTool, ServerMemory};
 use crate::names::registry_name;
-use crate::servers::{NO_ENDPOINT, ToolsVersion};
 use crate::services::McpServices;
+use crate::tools_version::ToolsVersion;
 use crate::wait::CallWait;
+
+/// The reason for a server without an endpoint.
+pub(crate) const NO_ENDPOINT: &str = "its table has neither a command nor a URL";
 
 /// The pauses between the starts of a server that fails.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 
 use async_trait::async_trait;
@@ -20,26 +19,10 @@ use crate::link::{ChildProgram, ServerEndpoint};
 use crate::memory::{ListedTool, ServerMemory};
 use crate::names::{SEPARATOR, registry_name};
 use crate::oauth::{OAuthHttp, ServerAccess, ServerAccessParts, TokenFile};
-use crate::server::{ConfiguredServer, ServerLife};
+use crate::server::{ConfiguredServer, NO_ENDPOINT, ServerLife};
 use crate::services::McpServices;
 use crate::tool::ServerTool;
-
-/// The reason for a server without an endpoint.
-pub(crate) const NO_ENDPOINT: &str = "its table has neither a command nor a URL";
-
-/// The number of changes of the tools.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ToolsVersion(Arc<AtomicU64>);
-
-impl ToolsVersion {
-    pub(crate) fn increase_version(&self) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-
-    fn get(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-}
+use crate::tools_version::ToolsVersion;
 
 /// A server of the configuration.
 #[derive(Debug)]

@@ -6,7 +6,8 @@ use avocet_supervise::RepeatedLines;
 use futures_util::future::join_all;
 
 use crate::memory::ServerMemory;
-use crate::servers::{SharedParts, ToolsVersion};
+use crate::servers::SharedParts;
+use crate::tools_version::ToolsVersion;
 use crate::{McpClient, McpServerConfig, McpServerParts};
 
 impl McpClient {

@@ -17,6 +17,7 @@ mod list;
 mod mcp;
 mod memories;
 mod messages;
+mod pages;
 mod people;
 mod publish;
 mod schedules;
@@ -51,6 +52,7 @@ pub use messages::{Ask, AskResult, Doctor, Send, SendResult, ShowStatus, Wait};
 pub use method::{
     ClientMethod, EmptyAnswer, EmptyParams, MethodDescription, NoParams, SocketMethod,
 };
+pub use pages::MOST_ROWS;
 pub use people::{AddLink, Approve, Deny, ListLinks, ListPairings, ListPeople, Remove, RemoveLink};
 pub use publish::{MoveCursor, PublishParams, PublishedCursor};
 pub use schedules::{ChangeSchedule, ListSchedules, ShowSchedule};
@@ -65,6 +67,3 @@ pub use web::{OpenWeb, SignOutWeb};
 
 // The parameters of these methods are types of `avocet-protocol`.
 pub use avocet_protocol::{AddSchedule, ConsolidateRequest, JsonQuestion, SetSessionOption};
-
-/// The most rows of one page.
-pub const MOST_ROWS: u32 = 500;

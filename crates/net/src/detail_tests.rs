@@ -5,7 +5,8 @@ use avocet_testkit::http::{HttpFake, Piece};
 use reqwest::dns::{Name, Resolve, Resolving};
 
 use super::*;
-use crate::{HttpClient, NetError, client_builder};
+use crate::response::client_builder;
+use crate::{HttpClient, NetError};
 
 /// A server that answers with these bytes and closes the connection.
 async fn saying(what: &'static [u8]) -> HttpFake {

@@ -9,8 +9,10 @@ use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolving};
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE};
 
-use crate::guarded::{DialAddress, DialResponse, ResolveNames};
-use crate::{HttpResponse, NetError, client_builder, describe_error, send, with_headers};
+use crate::address_ports::{DialAddress, DialResponse, ResolveNames};
+use crate::detail::describe_error;
+use crate::error::NetError;
+use crate::response::{HttpResponse, client_builder, send, with_headers};
 
 /// The system's resolver.
 #[derive(Debug)]

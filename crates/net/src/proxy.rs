@@ -20,9 +20,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::address_ports::{OwnAddresses, ResolveNames};
 use crate::dial::SystemResolver;
 use crate::guard::{UrlGuard, UrlHost};
-use crate::guarded::{OwnAddresses, ResolveNames};
 use crate::hosts::{OpenedHosts, format_host};
 use head::{ProxyRequest, RequestKind};
 use tunnel::ByteCount;

@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 
 use super::*;
-use crate::{HttpClient, client_builder};
+use crate::HttpClient;
+use crate::response::client_builder;
 
 #[derive(Debug)]
 struct FixedResolver(Vec<(&'static str, Vec<&'static str>)>);

@@ -11,6 +11,7 @@ mod front_yaml;
 mod list;
 mod problem;
 mod skill;
+mod skill_files;
 
 pub use allowed::AllowedTool;
 pub use catalogue::SkillCatalogue;
@@ -18,10 +19,4 @@ pub use fixed::{FixedSkills, SHIPPED, ShippedSkill, find_skill_file};
 pub use list::{FoundSkill, FoundSkills, SkillSource, SkillState};
 pub use problem::SkillProblem;
 pub use skill::{MAX_SKILL_BYTES, ParsedSkill, SkillDocument, check_name};
-
-/// The directory of skills in a workspace.
-pub const WORKSPACE_SKILLS: &str = "skills";
-/// The file that makes a folder a skill.
-pub const SKILL_FILE: &str = "SKILL.md";
-/// The names of this file that are read, the usual one first.
-pub const SKILL_FILES: [&str; 4] = [SKILL_FILE, "skill.md", "Skill.md", "SKILL.MD"];
+pub use skill_files::{SKILL_FILE, SKILL_FILES, WORKSPACE_SKILLS};

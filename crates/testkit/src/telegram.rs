@@ -2,6 +2,7 @@
 //! refuses, and forgets data after the same time.
 
 mod bot;
+mod chat_reactions;
 mod chats;
 #[cfg(test)]
 mod client;
@@ -18,6 +19,8 @@ mod reactions;
 mod rich;
 mod said;
 mod seen;
+mod set_webhook;
+mod shown_drafts;
 mod text;
 mod updates;
 mod webhook;
@@ -46,7 +49,7 @@ pub use wire::ApiError;
 use crate::http::{HttpFake, Piece};
 pub use crate::multipart::Upload;
 use bot::{BotState, SharedBot};
-use webhook::SetWebhook;
+use set_webhook::SetWebhook;
 
 /// The bot's name, without the `@`.
 pub const USERNAME: &str = "avocet_bot";

@@ -12,6 +12,7 @@ use avocet_text::{FoundSecret, Redactor};
 use regex::Regex;
 
 mod known;
+mod links;
 mod sites;
 mod urls;
 
@@ -111,7 +112,7 @@ pub(crate) fn find_leaks(
     match leaving {
         Leaving::Text(_) | Leaving::Data(_) => {
             let for_people = matches!(leaving, Leaving::Text(_));
-            let links = urls::leaking_links(text, for_people, known);
+            let links = links::leaking_links(text, for_people, known);
             leaks.extend(links.iter().map(|link| place(LeakKind::Url, link)));
         }
         Leaving::Url(url) => {

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::open::AtTerminal;
 use super::*;
-use crate::keys::Key;
+use crate::key::Key;
 
 impl AtTerminal {
     async fn press(&self, typed: Typed) {

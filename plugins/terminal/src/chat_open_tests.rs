@@ -1,7 +1,7 @@
 //! The input is open while a turn runs or waits.
 
 use super::*;
-use crate::keys::Key;
+use crate::key::Key;
 
 /// Keys that the test presses.
 struct Keys(flume::Receiver<Typed>);

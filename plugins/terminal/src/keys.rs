@@ -9,6 +9,7 @@ use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifier
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::process::{Signal, kill_current_process_group};
 
+use crate::key::Key;
 use crate::receive::{Input, Typed, TypedLine};
 
 /// Keys that wait for the program. A person types ahead of a slow connection.
@@ -16,40 +17,6 @@ const WAITING: usize = 1024;
 /// Asks the terminal to mark pasted text (bracketed paste).
 const BEGIN_PASTE_MARKS: &[u8] = b"\x1b[?2004h";
 const END_PASTE_MARKS: &[u8] = b"\x1b[?2004l";
-
-/// A key, or a pasted text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Key {
-    /// A typed character or a pasted text.
-    Text(String),
-    Enter,
-    NewLine,
-    Backspace,
-    Delete,
-    Left,
-    Right,
-    WordLeft,
-    WordRight,
-    Home,
-    End,
-    Up,
-    Down,
-    Tab,
-    BackTab,
-    Escape,
-    Interrupt,
-    /// Ctrl-D: the end of the input if the line is empty.
-    EndOfInput,
-    KillToEnd,
-    KillToStart,
-    KillWord,
-    Yank,
-    Search,
-    ClearScreen,
-    /// Ctrl-Z: give the terminal to the shell.
-    Suspend,
-    Resize,
-}
 
 /// The keys of a person. The terminal returns to its former mode when this is dropped.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ mod chat;
 mod config;
 mod convert;
 mod highlight;
+mod key;
 mod keys;
 mod line;
 mod live;

@@ -5,7 +5,7 @@ mod history;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::keys::Key;
+use crate::key::Key;
 pub(crate) use complete::Candidate;
 pub use complete::Completer;
 use complete::common;

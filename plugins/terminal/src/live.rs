@@ -13,7 +13,7 @@ use std::time::Duration;
 use avocet_protocol::MessageId;
 use avocet_text::printable;
 
-use crate::keys::Key;
+use crate::key::Key;
 use crate::line::{Completer, History, InputLine, LineEffect};
 use crate::markdown::{MarkdownStream, rows_of};
 use crate::styled::{LineBreaks, Look, Page, ScreenRow, Span, Style, wrap};

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use avocet_supervise::Group;
 use tokio::sync::oneshot;
 
-use crate::keys::Key;
+use crate::key::Key;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Typed {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::answer::SAID;
-use super::thinking::{RequestThinking, ThinkingForm};
+use super::thinking::{OutputConfig, RequestThinking, ThinkingField, ThinkingForm};
 use crate::deferred::{PlacedTools, ToolDeferral};
 use crate::schema::WireSchema;
 
@@ -48,20 +48,6 @@ pub(super) struct AnthropicRequest<'r> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<AnthropicTool<'r>>,
     messages: Vec<AnthropicMessage<'r>>,
-}
-
-/// The thinking of the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum ThinkingField {
-    Enabled { budget_tokens: u32 },
-    Adaptive { display: &'static str },
-}
-
-/// The effort of the model, for thinking and for the answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(super) struct OutputConfig {
-    pub(super) effort: &'static str,
 }
 
 #[derive(Debug, Serialize)]

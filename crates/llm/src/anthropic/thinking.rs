@@ -1,8 +1,21 @@
 //! The forms of thinking that Claude models take (Anthropic API, "Adaptive thinking" and "Effort").
 
 use avocet_protocol::Effort;
+use serde::Serialize;
 
-use super::request::{OutputConfig, ThinkingField};
+/// The thinking of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum ThinkingField {
+    Enabled { budget_tokens: u32 },
+    Adaptive { display: &'static str },
+}
+
+/// The effort of the model, for thinking and for the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct OutputConfig {
+    pub(super) effort: &'static str,
+}
 
 /// The least budget that the API allows.
 const LEAST_BUDGET: u32 = 1024;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use avocet_protocol::{SentCall, ToolCall, ToolSpec};
 
-use super::words;
+use super::{AnsweredCall, words};
 
 /// A way to write tool calls as text.
 pub(crate) trait Dialect: fmt::Debug + Send + Sync {
@@ -63,16 +63,6 @@ pub(crate) trait Dialect: fmt::Debug + Send + Sync {
         let _ = place;
         None
     }
-}
-
-/// A call and its result.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct AnsweredCall<'m> {
-    pub(crate) call: &'m SentCall,
-    /// `true` if the call succeeded.
-    pub(crate) ok: bool,
-    /// JSON or plain text; `{"error": ...}` if the call failed.
-    pub(crate) result: &'m str,
 }
 
 /// A place in a reply, with its context.

@@ -2,8 +2,10 @@
 //! readers for them. The readers also find calls that a model with native calls writes as text. No
 //! I/O; linear time.
 
+mod answered_call;
 mod arguments_in_tags;
 mod call;
+mod conversation;
 mod dialect;
 mod escaped;
 mod families;
@@ -28,6 +30,7 @@ mod xml;
 
 use avocet_protocol::{Message, ToolSpec};
 
+pub(crate) use answered_call::AnsweredCall;
 pub(crate) use call::{given_arguments, known_elsewhere, repair_arguments};
 pub(crate) use dialect::{Dialect, TextEnd};
 pub(crate) use intent::{is_meant, is_meant_between_texts};
@@ -36,7 +39,7 @@ pub(crate) use read::ReplyReader;
 pub(crate) use stream::StreamedReply;
 
 use dialect::{
-    AnsweredCall, DialectMatch, ReplyPosition, find_ignoring_case, is_beginning_of, match_of_calls,
+    DialectMatch, ReplyPosition, find_ignoring_case, is_beginning_of, match_of_calls,
     strip_ignoring_case,
 };
 
@@ -83,7 +86,7 @@ pub(crate) fn as_text<'m>(
     messages: impl IntoIterator<Item = &'m Message>,
     tools: &[ToolSpec],
 ) -> Vec<Message> {
-    words::conversation_as_text(dialect, messages, tools)
+    conversation::conversation_as_text(dialect, messages, tools)
 }
 
 #[cfg(test)]

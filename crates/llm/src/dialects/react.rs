@@ -10,7 +10,7 @@ use super::{
     AnsweredCall, Dialect, DialectMatch, ReplyPosition, is_beginning_of, match_of_calls, python,
     schema, strip_ignoring_case, words,
 };
-use crate::ending;
+use crate::end_marks;
 
 /// Keywords at the start of a line.
 const KEYWORDS: [&str; 6] =
@@ -100,7 +100,7 @@ fn next_keyword(text: &str) -> Option<usize> {
     let mut at = text.find('\n')? + 1;
     loop {
         let line = text[at..].lines().next().unwrap_or_default();
-        if is_keyword(line.trim_start_matches([' ', '\t', '>', '-'])) || ending::is_mark(line) {
+        if is_keyword(line.trim_start_matches([' ', '\t', '>', '-'])) || end_marks::is_mark(line) {
             return Some(at);
         }
         at += text[at..].find('\n')? + 1;

@@ -4,7 +4,7 @@ use avocet_protocol::{ToolCall, ToolSpec};
 
 use super::{DIALECTS, Dialect, DialectMatch, FAMILIES, ReplyPosition, TextEnd, invented};
 use crate::call_marks::{may_begin, stray_token};
-use crate::ending;
+use crate::end_marks;
 use crate::visible::code::{self, CodeFence, CodeTracker};
 use crate::visible::tokens::TokenStart;
 
@@ -204,7 +204,7 @@ impl ReaderState {
         let line_bytes = code::line_bytes(rest);
         let line = &rest[..line_bytes.unwrap_or(rest.len())];
         let lead = code::lead_bytes(line);
-        let may_be = |rest| code::can_be_fence(rest) || ending::may_be_mark(rest);
+        let may_be = |rest| code::can_be_fence(rest) || end_marks::may_be_mark(rest);
         if line_bytes.is_none() && !place.is_all && (lead == rest.len() || may_be(rest)) {
             return Some(ReaderStep::Wait);
         }
@@ -216,7 +216,7 @@ impl ReaderState {
         }
         match match_at(reader, &ReplyPosition { rest: &rest[lead..], ..*place }) {
             (DialectMatch::Nothing | DialectMatch::Plain(_), _) => {
-                ending::is_mark(line).then_some(ReaderStep::Done(line.len()))
+                end_marks::is_mark(line).then_some(ReaderStep::Done(line.len()))
             }
             (DialectMatch::Open, _) => Some(ReaderStep::Wait),
             (matched, dialect) => Some(ReaderStep::Apply(lead, matched, dialect)),

@@ -80,7 +80,7 @@ pub(crate) fn openai_model(model: &Value) -> Option<OfferedModel> {
     let images = images.map(|all| all.iter().any(|one| one == "image"));
     let tokens = |place: &Value| read_count(place).filter(|tokens| *tokens > 0);
     let max_output = tokens(&model["top_provider"]["max_completion_tokens"]);
-    let context = crate::openai::listed_context(model);
+    let context = listed_context(model);
     let pricing = &model["pricing"];
     let price = |key: &str| {
         let amount = &pricing[key];
@@ -112,6 +112,20 @@ fn encode_url_value(value: &str) -> String {
         }
     }
     text
+}
+
+/// The context size of an entry of the list.
+pub(crate) fn listed_context(found: &Value) -> Option<u64> {
+    let meta = &found["meta"];
+    let places = [
+        &found["max_model_len"],
+        &found["context_length"],
+        &found["context_window"],
+        &found["max_context_length"],
+        &meta["n_ctx"],
+        &meta["n_ctx_train"],
+    ];
+    places.into_iter().filter_map(read_count).find(|tokens| *tokens > 0)
 }
 
 #[cfg(test)]

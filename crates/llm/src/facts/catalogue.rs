@@ -4,6 +4,7 @@
 use avocet_protocol::Price;
 
 use super::SourcedFacts;
+use super::bad_catalogue::BadCatalogue;
 use super::litellm;
 use crate::ToolStyle;
 
@@ -22,11 +23,6 @@ const SHIPPED: &str = include_str!("../../data/models.txt");
 /// abilities are letters: `i` images, `t` tools, `j` answers by a JSON Schema, `r` reasoning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelCatalogue(std::borrow::Cow<'static, str>);
-
-/// The reason why a text is not a catalogue.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct BadCatalogue(pub(crate) String);
 
 /// The origin and size of a catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]

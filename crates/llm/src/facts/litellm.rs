@@ -7,7 +7,7 @@ use std::fmt::Write;
 use avocet_protocol::decode_json;
 use serde_json::Value;
 
-use super::catalogue::BadCatalogue;
+use super::bad_catalogue::BadCatalogue;
 
 /// Most bytes of a line's name.
 const MAX_NAME: usize = 100;

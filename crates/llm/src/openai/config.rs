@@ -1,5 +1,7 @@
 //! The configuration of an OpenAI-compatible provider.
 
+mod compatibility;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

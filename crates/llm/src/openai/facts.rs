@@ -8,7 +8,7 @@ use avocet_protocol::{decode_json, within};
 use serde_json::Value;
 
 use crate::endpoint::ModelEndpoint;
-use crate::wire_json::read_count;
+use crate::endpoint::offered::listed_context;
 
 /// Timeout of the request for the list of models.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -102,20 +102,6 @@ fn context_in_list(list: &Value, model: &str) -> Option<u64> {
         _ => None,
     };
     listed_context(models.iter().find(|one| one["id"] == model).or(only)?)
-}
-
-/// The context size of an entry of the list.
-pub(crate) fn listed_context(found: &Value) -> Option<u64> {
-    let meta = &found["meta"];
-    let places = [
-        &found["max_model_len"],
-        &found["context_length"],
-        &found["context_window"],
-        &found["max_context_length"],
-        &meta["n_ctx"],
-        &meta["n_ctx_train"],
-    ];
-    places.into_iter().filter_map(read_count).find(|tokens| *tokens > 0)
 }
 
 #[cfg(test)]

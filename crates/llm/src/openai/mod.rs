@@ -32,7 +32,6 @@ use crate::known_model::ServedModel;
 use crate::repair::RepairLessons;
 use answer::OpenAiChatAnswer;
 use facts::ContextSize;
-pub(crate) use facts::listed_context;
 use options::OpenAiOptions;
 use responses::ResponsesAnswer;
 

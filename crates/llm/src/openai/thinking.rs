@@ -5,8 +5,6 @@
 use avocet_protocol::Effort;
 use serde::Serialize;
 
-use super::responses::is_reasoning;
-
 /// The way in which a model at a server is told how much to think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ThinkingWire {
@@ -216,6 +214,19 @@ fn reasoning_words(name: &str) -> EffortWords {
         () if is_first => EffortWords(["minimal", "low", "medium", "high"]),
         () => ANY,
     }
+}
+
+/// Returns `true` for names of reasoning models. Other models refuse requests for encrypted
+/// reasoning.
+pub(super) fn is_reasoning(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let number = |prefix: &str| {
+        let rest = name.strip_prefix(prefix)?;
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        rest[..digits].parse::<u32>().ok()
+    };
+    let gpt = number("gpt-").is_some_and(|version| version >= 5) && !name.contains("-chat");
+    gpt || number("o").is_some() || name.starts_with("gpt-oss") || name.starts_with("codex")
 }
 
 #[cfg(test)]

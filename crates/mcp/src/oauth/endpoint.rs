@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::address::shorten_text;
-use super::tokens::exposed_option;
+use super::exposed_secret::exposed_option;
 
 /// The timeout of a request.
 const LIMIT: Duration = Duration::from_secs(30);

@@ -90,7 +90,7 @@ impl McpClient {
             Some(ServerEndpoint::Program(_)) => {
                 "it is a program, and only a server with `url` has a login"
             }
-            None => crate::servers::NO_ENDPOINT,
+            None => crate::server::NO_ENDPOINT,
         };
         Err(failed_login(server, why.to_owned()))
     }

@@ -15,6 +15,7 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::endpoint::OAuthClient;
+use super::exposed_secret::exposed_option;
 
 /// The longest time before its end in which a token is renewed.
 const RENEW_BEFORE_EXPIRY: Duration = Duration::from_secs(60);
@@ -79,13 +80,6 @@ pub(super) fn serialize_exposed<S: Serializer>(
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(secret.expose())
-}
-
-pub(super) fn exposed_option<S: Serializer>(
-    secret: &Option<Secret>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    secret.as_ref().map(Secret::expose).serialize(serializer)
 }
 
 type Entries = BTreeMap<String, ServerTokens>;

@@ -8,14 +8,14 @@ use avocet_protocol::Timestamp;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use super::chat_reactions::Reactions;
 use super::chats::Chats;
-use super::drafts::ShownDrafts;
 use super::faults::{Faults, InjectedFault};
 use super::files::BotFiles;
 use super::limits::{self, EnforcedLimits};
-use super::reactions::Reactions;
+use super::set_webhook::SetWebhook;
+use super::shown_drafts::ShownDrafts;
 use super::updates::{Poll, Updates};
-use super::webhook::SetWebhook;
 use super::wire::{self, ApiError, MethodCall, OddBytes, PathTarget};
 use crate::START;
 use crate::http::{HttpRequest, Later, Piece};

@@ -1,10 +1,8 @@
 //! Drafts: texts that a person sees while the bot writes them (`sendMessageDraft`). The method came
 //! with Bot API 9.3, and all bots may use it since 9.5. The fake is an older server at first.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use avocet_protocol::Timestamp;
 use serde_json::Value;
 
 use super::TelegramFake;
@@ -14,26 +12,6 @@ use super::wire::{ApiError, MethodCall};
 
 /// Lifetime of a draft (Bot API, sendMessageDraft).
 const DRAFT_KEPT: Duration = Duration::from_secs(30);
-
-/// The drafts in private chats.
-#[derive(Debug, Default)]
-pub(super) struct ShownDrafts {
-    /// `true` for a server that knows the method.
-    are_known: bool,
-    /// The number, the text and the end of each draft, by chat.
-    shown: BTreeMap<i64, (i64, String, Timestamp)>,
-}
-
-impl ShownDrafts {
-    pub(super) fn are_known(&self) -> bool {
-        self.are_known
-    }
-
-    /// A message of the bot takes the place of the draft.
-    pub(super) fn end(&mut self, chat: i64) {
-        self.shown.remove(&chat);
-    }
-}
 
 impl BotState {
     pub(super) fn send_message_draft(&mut self, call: &MethodCall) -> Result<Value, ApiError> {

@@ -1,7 +1,5 @@
 //! Reactions to messages, of the bot and of users.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use serde_json::{Value, json};
 
 use super::bot::BotState;
@@ -14,19 +12,6 @@ use super::{PostedMessage, TelegramFake};
 const EMOJIS: &str = "👍 👎 ❤ 🔥 🥰 👏 😁 🤔 🤯 😱 🤬 😢 🎉 🤩 🤮 💩 🙏 👌 🕊 🤡 🥱 🥴 😍 🐳 ❤‍🔥 🌚 🌭 💯 🤣 ⚡ \
     🍌 🏆 💔 🤨 😐 🍓 🍾 💋 🖕 😈 😴 😭 🤓 👻 👨‍💻 👀 🎃 🙈 😇 😨 🤝 ✍ 🤗 🫡 🎅 🎄 ☃ 💅 🤪 🗿 🆒 💘 🙉 🦄 😘 💊 🙊 😎 👾 🤷‍♂ \
     🤷 🤷‍♀ 😡";
-
-/// The reactions in all chats.
-#[derive(Debug, Default)]
-pub(super) struct Reactions {
-    /// Those of the bot, by chat and message.
-    own: BTreeMap<(i64, i64), String>,
-    /// Those of users, by chat, message and user.
-    of_users: BTreeMap<(i64, i64, i64), String>,
-    /// Chats that forbid reactions.
-    forbidden: BTreeSet<i64>,
-    /// Groups in which the bot is an administrator.
-    administered: BTreeSet<i64>,
-}
 
 impl BotState {
     /// Sets or removes the reaction of the bot to a message.

@@ -16,9 +16,9 @@ use serde_json::{Map, Value};
 use super::background::BackgroundTask;
 use super::buffers::EditorBuffers;
 use super::files::tool_error;
+use super::program_settings::ProgramSettings;
 use super::programs::{
-    ENDING, EndedProgram, ProgramRunner, ProgramSettings, WantedProgram, code_block,
-    shown_directory,
+    ENDING, EndedProgram, ProgramRunner, WantedProgram, code_block, shown_directory,
 };
 use crate::command_precheck;
 use crate::only_git::only_git;

@@ -31,6 +31,7 @@ mod parts;
 mod poll;
 mod process_kill;
 mod process_poll;
+mod program_settings;
 mod programs;
 mod read_file;
 mod read_result;
@@ -49,7 +50,7 @@ mod write_file;
 
 pub use background::BackgroundPrograms;
 pub use parts::BuiltinParts;
-pub use programs::ProgramSettings;
+pub use program_settings::ProgramSettings;
 
 use crate::{AlreadyRegistered, ToolRegistry};
 use buffers::EditorBuffers;

@@ -9,7 +9,7 @@ use avocet_protocol::{
 use avocet_sandbox::WorkspaceRoots;
 use jiff::tz::TimeZone;
 
-use super::programs::ProgramSettings;
+use super::program_settings::ProgramSettings;
 use crate::WebAccess;
 
 /// The dependencies of the built-in tools.

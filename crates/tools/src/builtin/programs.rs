@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Caution, ToolContext, ToolError};
+use avocet_protocol::{ToolContext, ToolError};
 use avocet_sandbox::{
-    Isolation, ProgramEnd, ProgramRequest, ProgramRights, ProgramSandbox, SandboxError,
-    SandboxOutput, Workspace, WorkspaceRoots,
+    ProgramEnd, ProgramRequest, ProgramRights, ProgramSandbox, SandboxError, SandboxOutput,
+    Workspace, WorkspaceRoots,
 };
 
-use super::background::BackgroundPrograms;
 use super::buffers::EditorBuffers;
 use super::files::{ToolFiles, tool_error};
 use super::live_output::LiveOutput;
+use super::program_settings::ProgramSettings;
 use super::watched::{ProgramNotes, ProgramWatch, refused_paths};
 use crate::command_precheck;
 
@@ -22,36 +22,6 @@ use crate::command_precheck;
 const LAST_WORDS: usize = 2000;
 /// Extra time to kill everything in the sandbox, beyond the program's own timeout.
 pub(super) const ENDING: Duration = Duration::from_secs(10);
-
-/// The operator's settings for programs.
-#[derive(Debug, Clone)]
-pub struct ProgramSettings {
-    /// The sandbox that commands run in.
-    pub sandbox: Arc<ProgramSandbox>,
-    /// The longest timeout of a command in the foreground.
-    pub longest: Duration,
-    /// The permitted programs, `*` for any characters. Empty permits all.
-    pub commands: Vec<String>,
-    /// Programs that run in the background.
-    pub background: Arc<BackgroundPrograms>,
-    /// Runs the operator's own commands, without sandbox layers.
-    pub outside: Arc<ProgramSandbox>,
-}
-
-impl ProgramSettings {
-    /// A command without a sandbox always needs approval.
-    pub(super) fn caution_by_isolation(&self) -> Caution {
-        match self.sandbox.isolation {
-            Isolation::Namespaces | Isolation::Landlock => Caution::ByTrust,
-            Isolation::LimitsOnly => Caution::Always,
-        }
-    }
-
-    /// The hosts that programs can connect to, if any are open to them.
-    pub(super) fn opened_hosts(&self) -> Option<String> {
-        self.sandbox.opened_hosts().map(|proxy| proxy.hosts_text())
-    }
-}
 
 /// Runs programs in a workspace.
 #[derive(Debug, Clone)]

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::*;
+use crate::BackgroundPrograms;
 use crate::builtin::exec_shell::ExecShell;
 use crate::builtin::git::{GitPush, WorkspaceGit};
 use crate::builtin::process_kill::ProcessKill;

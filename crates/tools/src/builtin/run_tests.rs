@@ -27,9 +27,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::buffers::EditorBuffers;
+use super::program_settings::ProgramSettings;
 use super::programs::{
-    ENDING, EndedProgram, ProgramExit, ProgramRunner, ProgramSettings, WantedProgram, code_block,
-    last_characters, shown_directory,
+    ENDING, EndedProgram, ProgramExit, ProgramRunner, WantedProgram, code_block, last_characters,
+    shown_directory,
 };
 use framework::{TestCommand, TestFramework};
 use report::TestReport;

@@ -6,82 +6,15 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use avocet_net::Url;
-use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use regex::{Captures, Regex};
-
-use super::known::KnownHosts;
-use super::sites::is_top_level;
 
 /// Common ports, which carry no data.
 const USUAL_PORTS: [&str; 4] = ["80", "443", "8080", "8443"];
 /// Schemes that address a person and have no host.
 const TO_SOMEBODY: [&str; 6] = ["mailto", "sms", "smsto", "sip", "tel", "xmpp"];
 
-/// The links in a text that may leak data to their servers. A link leaks if it was never read word
-/// for word and either has more than a host or has an unknown host. With `for_people`, hosts and
-/// mail addresses without a scheme count too, because clients turn them into links.
-pub(super) fn leaking_links(
-    text: &str,
-    for_people: bool,
-    known: &KnownHosts<'_>,
-) -> BTreeSet<String> {
-    let mut leaving = BTreeSet::new();
-    let tells = |link: &str| {
-        let tells = carries_data(link)
-            || host_of_link(link).is_some_and(|host| !known.may_be_linked(&host));
-        tells && !known.has_read(link) && !is_read_address(link, known)
-    };
-    // A URL that one reading finds is blanked, so that the next readings skip it.
-    let mut rest = Cow::Borrowed(text);
-    for read in
-        [as_it_stands as fn(&str) -> Cow<'_, str>, as_markdown, percent_decoded, percent_decoded]
-    {
-        let reading = read(&rest);
-        let found: Vec<Range<usize>> = find_urls(&reading).collect();
-        let links = found.iter().map(|range| &reading[range.clone()]);
-        leaving.extend(links.filter(|link| tells(link)).map(str::to_owned));
-        rest = Cow::Owned(blank_ranges(&reading, &found));
-    }
-    if for_people {
-        let shown = displayed_text(text);
-        let shown = blank_ranges(&shown, &find_urls(&shown).collect::<Vec<_>>());
-        let links =
-            find_bare_hosts(&shown).map(|range| &shown[range]).filter(|link| is_on_top_level(link));
-        leaving.extend(links.filter(|link| tells(link)).map(str::to_owned));
-    }
-    leaving
-}
-
-/// Returns `true` if the top-level domain of a link's host exists. Clients ignore others.
-fn is_on_top_level(link: &str) -> bool {
-    let host = host_of_link(link);
-    host.is_some_and(|host| host.rsplit('.').next().is_some_and(is_top_level))
-}
-
-/// A Markdown text as displayed. Code blocks are left out, because clients make no links there.
-fn displayed_text(text: &str) -> String {
-    let (mut shown, mut in_code) = (String::with_capacity(text.len()), false);
-    for event in Parser::new(text) {
-        match event {
-            Event::Start(Tag::CodeBlock(_)) => in_code = true,
-            Event::End(TagEnd::CodeBlock) => in_code = false,
-            Event::Text(_) if in_code => {}
-            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {
-                shown.push_str(&text);
-            }
-            // Emphasis and links join the words on both sides; everything else separates them.
-            Event::Start(Tag::Emphasis | Tag::Strong | Tag::Strikethrough | Tag::Link { .. })
-            | Event::End(
-                TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link,
-            ) => {}
-            _ => shown.push('\n'),
-        }
-    }
-    shown
-}
-
 /// Replaces ranges, which are in order, by blanks. The length stays the same.
-fn blank_ranges(text: &str, ranges: &[Range<usize>]) -> String {
+pub(super) fn blank_ranges(text: &str, ranges: &[Range<usize>]) -> String {
     let mut blanked = String::with_capacity(text.len());
     let mut end = 0;
     for range in ranges {
@@ -101,7 +34,7 @@ pub(super) fn hosts_in_text(text: &str) -> BTreeSet<String> {
     in_urls.chain(alone).collect()
 }
 
-fn as_it_stands(text: &str) -> Cow<'_, str> {
+pub(super) fn as_it_stands(text: &str) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
@@ -113,7 +46,7 @@ fn compile_regex(pattern: &str) -> Regex {
 }
 
 /// The ranges of URLs: after a scheme, with `www.`, or as a link target without a scheme.
-fn find_urls(text: &str) -> impl Iterator<Item = Range<usize>> {
+pub(super) fn find_urls(text: &str) -> impl Iterator<Item = Range<usize>> {
     static URL: LazyLock<Regex> = LazyLock::new(|| {
         compile_regex(
             r#"(?ix) (?: https?:[/\\]*[^\s/\\<>"`'()] | [a-z][a-z0-9+.-]*:[/\\]{2,} | \bwww\d?\.
@@ -134,7 +67,7 @@ fn find_urls(text: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// The ranges of hosts and mail addresses without a scheme, and the path after a host.
-fn find_bare_hosts(text: &str) -> impl Iterator<Item = Range<usize>> {
+pub(super) fn find_bare_hosts(text: &str) -> impl Iterator<Item = Range<usize>> {
     static BARE: LazyLock<Regex> = LazyLock::new(|| {
         compile_regex(
             r#"(?x) (?:[\p{L}\p{N}._%+-]+@)? (?:[\p{L}\p{N}_-]+\.)+[\p{L}\p{N}-]{2,}
@@ -236,12 +169,6 @@ pub(crate) fn host_of_link(url: &str) -> Option<String> {
     (!is_this_machine(&read)).then_some(read)
 }
 
-/// Returns `true` for `mailto:` with an address that was read without `mailto:`.
-fn is_read_address(url: &str, known: &KnownHosts<'_>) -> bool {
-    let address = url.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case("mailto:"));
-    address.is_some_and(|_| !url.contains('?') && known.has_read(&url[7..]))
-}
-
 fn is_this_machine(host: &str) -> bool {
     let is_loopback =
         |host: &str| host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
@@ -251,7 +178,7 @@ fn is_this_machine(host: &str) -> bool {
 
 /// Decodes a text as CommonMark decodes a link target: backslashes before punctuation are removed
 /// and entities are replaced.
-fn as_markdown(text: &str) -> Cow<'_, str> {
+pub(super) fn as_markdown(text: &str) -> Cow<'_, str> {
     static ESCAPED: LazyLock<Regex> = LazyLock::new(|| {
         compile_regex(
             r"\\(?<p>[[:punct:]])|&\#(?<d>[0-9]{1,7});|&\#[xX](?<x>[0-9a-fA-F]{1,6});|&(?<n>[a-zA-Z]{2,6});",
@@ -286,7 +213,7 @@ fn named_entity(entity: &str) -> Option<char> {
     })
 }
 
-fn percent_decoded(text: &str) -> Cow<'_, str> {
+pub(super) fn percent_decoded(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
     }

@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use super::{ChatEnd, HOW_TO_ANSWER, HOW_TO_LEAVE, STOP, Talk};
-use crate::keys::{Key, suspend};
+use crate::key::Key;
+use crate::keys::suspend;
 use crate::line::LineEffect;
 use crate::live::LiveScreen;
 use crate::receive::Typed;

@@ -9,7 +9,7 @@ pub(crate) mod thoughts;
 
 pub(crate) use answer::ResponsesAnswer;
 pub(super) use phases::learn_phase;
-pub(super) use request::{ResponsesRequest, is_reasoning};
+pub(super) use request::ResponsesRequest;
 
 use placeholders::{CALLED, SAID};
 

@@ -8,6 +8,7 @@ use super::phases::{has_earlier_phase, phase_of_part, phase_of_place, phase_of_s
 use crate::deferred::{PlacedTools, ToolDeferral};
 use crate::openai::options::OpenAiOptions;
 use crate::openai::request::data_url;
+use crate::openai::thinking::is_reasoning;
 use crate::repair::{RequestAdjustment, RequestAdjustments};
 use crate::schema::WireSchema;
 
@@ -212,19 +213,6 @@ impl<'r> ResponsesRequest<'r> {
         }
         self.input.extend(rest);
     }
-}
-
-/// Returns `true` for names of reasoning models. Other models refuse requests for encrypted
-/// reasoning.
-pub(in crate::openai) fn is_reasoning(model: &str) -> bool {
-    let name = model.rsplit('/').next().unwrap_or(model);
-    let number = |prefix: &str| {
-        let rest = name.strip_prefix(prefix)?;
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        rest[..digits].parse::<u32>().ok()
-    };
-    let gpt = number("gpt-").is_some_and(|version| version >= 5) && !name.contains("-chat");
-    gpt || number("o").is_some() || name.starts_with("gpt-oss") || name.starts_with("codex")
 }
 
 /// The text with those of its pictures that are in the request.

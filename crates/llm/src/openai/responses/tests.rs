@@ -14,8 +14,8 @@ use avocet_testkit::{ManualClock, ModelAnswer};
 use avocet_text::Secret;
 use serde_json::{Value, json};
 
-use super::request::is_reasoning;
 use super::thoughts;
+use crate::openai::thinking::is_reasoning;
 use crate::testing::{
     ShownReply, ask_model, grouped_request, sample_request, tool_call, with_image,
 };

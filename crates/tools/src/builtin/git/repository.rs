@@ -9,9 +9,9 @@ use avocet_sandbox::{GitPlace, GitRepository, ProgramRights, Workspace, Workspac
 
 use crate::approval::one_line;
 use crate::builtin::files::tool_error;
+use crate::builtin::program_settings::ProgramSettings;
 use crate::builtin::programs::{
-    ENDING, EndedProgram, ProgramExit, ProgramRunner, ProgramSettings, WantedProgram,
-    last_characters,
+    ENDING, EndedProgram, ProgramExit, ProgramRunner, WantedProgram, last_characters,
 };
 
 /// Bytes of output that are read.

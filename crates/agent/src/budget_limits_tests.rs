@@ -1,4 +1,6 @@
-use avocet_protocol::{Ledger, ModelFacts, Price, Usage, UsageEntry};
+use std::sync::Arc;
+
+use avocet_protocol::{Ledger, ModelFacts, ModelRequest, Price, Purpose, Spent, Usage, UsageEntry};
 use avocet_testkit::{Scripted, ScriptedModel};
 
 use super::*;
