@@ -1,18 +1,20 @@
 //! The tool loop: asks the model, runs its calls, and asks again until the model answers or a cap
 //! is reached.
 //!
-//!     open the context: instructions, past           unreadable: the turn fails
-//!     recall memories, in the log before the first request
-//!     loop
-//!       open step?   run its calls (`calls.rs`), close it        a call waits: the turn waits
-//!       answered?    an approved answer, or one before a program's own calls: ends
-//!       job?         a job's plan may give the next call, the end or a failure, without a model
-//!       caps         rounds, calls, time, tokens                reached: ends with a notice
-//!       ask          within the budgets, in the model's window   no answer: fails
-//!       calls        record the step (T1), begin again
-//!       no calls     may it leak what was read?
-//!                      yes: record it as a call that needs approval, begin again
-//!                      no:  the answer; the caller settles
+//! ```text
+//! open the context: instructions, past           unreadable: the turn fails
+//! recall memories, in the log before the first request
+//! loop
+//!   open step?   run its calls (`calls.rs`), close it        a call waits: the turn waits
+//!   answered?    an approved answer, or one before a program's own calls: ends
+//!   job?         a job's plan may give the next call, the end or a failure, without a model
+//!   caps         rounds, calls, time, tokens                reached: ends with a notice
+//!   ask          within the budgets, in the model's window   no answer: fails
+//!   calls        record the step (T1), begin again
+//!   no calls     may it leak what was read?
+//!                  yes: record it as a call that needs approval, begin again
+//!                  no:  the answer; the caller settles
+//! ```
 //!
 //! **The open step comes first**, so that there is only one way through the loop. A turn that a
 //! crash or a wait has interrupted enters it at the end of its log: calls with results are not run

@@ -1,14 +1,16 @@
 //! Runs the calls of one step, from their state in the log to a result for each.
 //!
-//!     state in the log             next
-//!     planned                      ask the registry: finish with a refusal | wait | run
-//!     planned, approved            the same, with the approval
-//!     interrupted, with evidence   happened: its result | not: as planned | unknown: an error
-//!     interrupted, without         wait for a person: run again or skip
-//!     finished                     nothing
+//! ```text
+//! state in the log             next
+//! planned                      ask the registry: finish with a refusal | wait | run
+//! planned, approved            the same, with the approval
+//! interrupted, with evidence   happened: its result | not: as planned | unknown: an error
+//! interrupted, without         wait for a person: run again or skip
+//! finished                     nothing
 //!
-//!     run:   T2 start call (not for pure ones) -> execute -> T3 finish call
-//!     wait:  the turn ends its run; all waits of the step begin in one transaction
+//! run:   T2 start call (not for pure ones) -> execute -> T3 finish call
+//! wait:  the turn ends its run; all waits of the step begin in one transaction
+//! ```
 //!
 //! **Order.** Calls run in the order of the model. Neighbours that allow it run side by side, as a
 //! batch. Another call waits for the batch before it: it may depend on its effects.

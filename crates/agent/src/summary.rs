@@ -1,8 +1,10 @@
 //! Writes summaries, with the cheap model, that replace turns which are no longer sent.
 //!
-//!     earlier summary + piece 1 -> summary 1
-//!           summary 1 + piece 2 -> summary 2
-//!                           ... -> the summary, with a remark if something is missing
+//! ```text
+//! earlier summary + piece 1 -> summary 1
+//!       summary 1 + piece 2 -> summary 2
+//!                       ... -> the summary, with a remark if something is missing
+//! ```
 //!
 //! **Pieces.** A past may be larger than the window of the cheap model. It is read in pieces of
 //! half a window, the oldest first, each together with the summary so far. There are eight pieces

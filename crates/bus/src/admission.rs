@@ -1,15 +1,17 @@
 //! Checks access and the form of messages. Channels have to pass these checks, because a lane takes
 //! only [`AdmittedMessage`] messages, and only this file makes them.
 //!
-//!     the role of a sender, the highest of    applies
-//!     the lists of the account                everywhere
-//!     an admission by pairing                 everywhere; it is in the log
-//!     a role of the platform                  in groups; only if the platform itself reports it
+//! ```text
+//! the role of a sender, the highest of    applies
+//! the lists of the account                everywhere
+//! an admission by pairing                 everywhere; it is in the log
+//! a role of the platform                  in groups; only if the platform itself reports it
 //!
-//!     in a group, then                        its own list replaces the account's, if it has one;
-//!                                             an owner is a user, unless `owner_tools` is set
-//!     local account (socket, terminal)        owner; a named client or a webhook is a user, unless
-//!                                             it is an operator
+//! in a group, then                        its own list replaces the account's, if it has one;
+//!                                         an owner is a user, unless `owner_tools` is set
+//! local account (socket, terminal)        owner; a named client or a webhook is a user, unless
+//!                                         it is an operator
+//! ```
 //!
 //! **No role, no entry.** Everything that is not listed is refused. An account that is unknown has
 //! no roles.

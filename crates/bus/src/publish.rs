@@ -1,14 +1,16 @@
 //! The bus itself: admission, commit, wake-up, in this order.
 //!
-//!     running?       refused once the daemon stops; the platform keeps the message
-//!     hold access    the access rules stay as they are up to the end
-//!     sender         without access: refused; a stranger on a platform gets a pairing code
-//!     bot limit      at most 6 messages of bots in a minute, for each chat
-//!     admit          role, session, length; sanitises every text (`admission.rs`)
-//!     private chat   noted, so that the person can be written to
-//!     commit         the row and the cursor, in one transaction   <- only now accepted
-//!     wake           a lane, the commands, stopped turns, a delivery
-//!     answer         to the publisher, who may now confirm the message to its platform
+//! ```text
+//! running?       refused once the daemon stops; the platform keeps the message
+//! hold access    the access rules stay as they are up to the end
+//! sender         without access: refused; a stranger on a platform gets a pairing code
+//! bot limit      at most 6 messages of bots in a minute, for each chat
+//! admit          role, session, length; sanitises every text (`admission.rs`)
+//! private chat   noted, so that the person can be written to
+//! commit         the row and the cursor, in one transaction   <- only now accepted
+//! wake           a lane, the commands, stopped turns, a delivery
+//! answer         to the publisher, who may now confirm the message to its platform
+//! ```
 //!
 //! **Commit before the wake-up.** A wake-up names work that is in the log. It may get lost
 //! (`wake.rs`), and then a look at the whole log replaces it. The other order would wake a lane

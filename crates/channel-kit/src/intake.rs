@@ -1,11 +1,13 @@
 //! The incoming half of a channel: commits the updates of a platform one after the other, each
 //! together with the cursor that covers it.
 //!
-//!     update            transaction                                  result
-//!     message           accepted: row and cursor                     Accepted | Settled | Repeated
-//!                       refused by the bus: counted, and cursor      Refused
-//!     unreadable        a reply to its sender; counted, and cursor   Ignored
-//!     of another kind   counted under a reason, and cursor           Ignored
+//! ```text
+//! update            transaction                                  result
+//! message           accepted: row and cursor                     Accepted | Settled | Repeated
+//!                   refused by the bus: counted, and cursor      Refused
+//! unreadable        a reply to its sender; counted, and cursor   Ignored
+//! of another kind   counted under a reason, and cursor           Ignored
+//! ```
 //!
 //! **The cursor moves with the update**, in its transaction. If it moved before, a crash would lose
 //! the update. The reply to an unreadable message is a transaction before that. Its key makes it

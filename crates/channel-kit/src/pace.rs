@@ -1,12 +1,14 @@
 //! Rate limiter for the messages of an account: it spreads them evenly, a little below the
 //! platform's limits, and gives chats their turns. A chat that has to wait delays only itself.
 //!
-//!     a message    turn           -> in line -> a turn, as the account's rate allows
-//!                  ..             the log is written (`sending`)
-//!                  leave          -> the request departs; `UnderWay` counts it
-//!                  drop UnderWay  its answer is here
-//!     a preview    spare_turn     -> only if nobody is in line and half of the rate is free
-//!     typing       spare_request  -> the same, without a turn
+//! ```text
+//! a message    turn           -> in line -> a turn, as the account's rate allows
+//!              ..             the log is written (`sending`)
+//!              leave          -> the request departs; `UnderWay` counts it
+//!              drop UnderWay  its answer is here
+//! a preview    spare_turn     -> only if nobody is in line and half of the rate is free
+//! typing       spare_request  -> the same, without a turn
+//! ```
 //!
 //! **Two waits.** [`Pace::turn`] sends a chat away, with the time to wait, while its own rate is
 //! used up or it is held. Only then it stands in line, for the rate of the account. So the first in

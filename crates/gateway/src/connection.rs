@@ -1,9 +1,11 @@
 //! Serves one connection: requests in, responses out.
 //!
-//!     line -> `hello`, `attach`, `subscribe`, a piece of a file   in place, in order
-//!          -> `wait`             beside the others; over the limit: refused
-//!          -> other requests     beside the others; at the limit, reading pauses
-//!               -> responses, as they are ready -> bounded queue -> writer
+//! ```text
+//! line -> `hello`, `attach`, `subscribe`, a piece of a file   in place, in order
+//!      -> `wait`             beside the others; over the limit: refused
+//!      -> other requests     beside the others; at the limit, reading pauses
+//!           -> responses, as they are ready -> bounded queue -> writer
+//! ```
 //!
 //! **Hello first.** Until then a connection has no rights, unless its origin gives them. It is
 //! answered in place, so that the next line has the new rights.

@@ -1,12 +1,14 @@
 //! The web console: the codes of links, the tokens that browsers get for them, and the listener
 //! that links point to.
 //!
-//!     `avocet web`, on the socket: who runs it is known
-//!       -> code     one use, 10 minutes, 16 open at most; memory only        (`codes.rs`)
-//!       -> link     to the open listener, else to a port that opens for it
-//!     browser       sends the code
-//!       -> token    30 days; signed; contains the person and its end         (`tokens.rs`)
-//!     each request  host and origin, then the token -> the rights of that person
+//! ```text
+//! `avocet web`, on the socket: who runs it is known
+//!   -> code     one use, 10 minutes, 16 open at most; memory only        (`codes.rs`)
+//!   -> link     to the open listener, else to a port that opens for it
+//! browser       sends the code
+//!   -> token    30 days; signed; contains the person and its end         (`tokens.rs`)
+//! each request  host and origin, then the token -> the rights of that person
+//! ```
 //!
 //! **A code in the link, and no token**, because links stay in histories and logs. A used code is
 //! worthless. A restart ends open codes; to ask for another link costs nothing.

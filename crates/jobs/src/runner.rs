@@ -1,13 +1,15 @@
 //! Claims each time of a schedule when it comes, and wakes the part that does its work.
 //!
-//!     due schedules   whose next time has come, up to 100 at once
-//!     times           `due_times`: which run, which are skipped, by the policy for missed times
-//!     work            task: a message for the session of the schedule
-//!                     text: chunks for the chat
-//!                     checklist: a task if the file has entries, else nothing
-//!     claim           one transaction: a row for each run, its message or chunks, the next time
-//!     wake            the lane, or the delivery worker
-//!     sleep           until the next time, or a change of the schedules
+//! ```text
+//! due schedules   whose next time has come, up to 100 at once
+//! times           `due_times`: which run, which are skipped, by the policy for missed times
+//! work            task: a message for the session of the schedule
+//!                 text: chunks for the chat
+//!                 checklist: a task if the file has entries, else nothing
+//! claim           one transaction: a row for each run, its message or chunks, the next time
+//! wake            the lane, or the delivery worker
+//! sleep           until the next time, or a change of the schedules
+//! ```
 //!
 //! **A time is claimed before its work begins.** The claim and the work are one transaction. After
 //! a crash before it, the time is still due, and the next start catches up by the policy. After a

@@ -1,10 +1,12 @@
 //! A chain of models: if the first fails or gives an empty answer, the next is asked in the same
 //! turn. A model that failed gets a cool-down that applies to all turns (F31).
 //!
-//!     first --fails--> second --empty answer--> third --answers--> reply
-//!       |                |                        |
-//!       30 s ... 10 min  the cost is kept         its window is large enough
-//!       of cool-down
+//! ```text
+//! first --fails--> second --empty answer--> third --answers--> reply
+//!   |                |                        |
+//!   30 s ... 10 min  the cost is kept         its window is large enough
+//!   of cool-down
+//! ```
 //!
 //! - **Order.** Models in cool-down are skipped. If all are, the one whose cool-down ends first is
 //!   asked, because some answer is better than none.

@@ -5,8 +5,10 @@
 //! each request begins with it. So [`ModelEndpoint::ask_model`](crate::endpoint::ModelEndpoint)
 //! goes this way:
 //!
-//!     request -> sendable_request -> body -> refused -> RequestFault::from_error -> learn_fault
-//!             -> sendable_request -> body, if it differs: once more
+//! ```text
+//! request -> sendable_request -> body -> refused -> RequestFault::from_error -> learn_fault
+//!         -> sendable_request -> body, if it differs: once more
+//! ```
 //!
 //! - **A fault of the history** is a thought that the provider does not accept, a thought that it
 //!   misses, or calls and results that it cannot match. One request repairs at most one of them.

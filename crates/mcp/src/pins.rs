@@ -4,10 +4,12 @@
 //! description that was harmless when a person approved the tool may order something else later. So
 //! an approval covers a form, and not a name.
 //!
-//!     digest of the listed form   state      offered   a call
-//!     no pin under this name      New        yes       the policy decides; then pinned
-//!     that of the pin             Approved   yes       the policy decides
-//!     another one                 Changed    no        refused
+//! ```text
+//! digest of the listed form   state      offered   a call
+//! no pin under this name      New        yes       the policy decides; then pinned
+//! that of the pin             Approved   yes       the policy decides
+//! another one                 Changed    no        refused
+//! ```
 //!
 //! - **The first call pins**, because the policy has approved it by then: a person saw the call, or
 //!   a rule of the operator allows it.

@@ -1,12 +1,14 @@
 //! Consolidates the memories of one scope: a model proposes merges, replacements and dates, and
 //! only edits that keep all rules are applied.
 //!
-//!     collect   new memories, oldest first, each with some that may say the same
-//!     budget    used up: no run
-//!     begin     a row `begun`, unless the day has had its runs
-//!     ask       one request for each trust level
-//!     judge     each action against the rules (`tidy_plan.rs`): an edit, or a refusal
-//!     end       one transaction: the edits, the state, and how far the backlog is covered
+//! ```text
+//! collect   new memories, oldest first, each with some that may say the same
+//! budget    used up: no run
+//! begin     a row `begun`, unless the day has had its runs
+//! ask       one request for each trust level
+//! judge     each action against the rules (`tidy_plan.rs`): an edit, or a refusal
+//! end       one transaction: the edits, the state, and how far the backlog is covered
+//! ```
 //!
 //! **A model may only tidy.** It joins memories, drops one for a later one, or writes a date for a
 //! word like *tomorrow*. The rules compare words and numbers of the new text with the old ones, so

@@ -63,7 +63,7 @@ pub struct RemoveSubscriber {
 }
 
 /// `subscribe`: follows the events. The result is [`Subscribed`]. Afterwards the daemon sends
-/// requests `events` with an [`EventBatch`], and waits for the answer to each.
+/// requests `events` with an `EventBatch`, and waits for the answer to each.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Subscribe {

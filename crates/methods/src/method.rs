@@ -1,11 +1,13 @@
 //! The description of a method: one implementation of [`SocketMethod`] says everything about a method
 //! that its callers and its server have in common.
 //!
-//!     SocketMethod (this crate)         name, params, answer, role, what it touches
-//!       |-- RunMethod (gateway)         what the daemon does: `run(ports, params) -> answer`
-//!       |-- Client::call::<M> (gateway) what a program of ours sends and reads
-//!       |-- HTTP, MCP, ACP, CLI         call a method by its type
-//!       `-- clients/schema/socket.json  made from all of it for the client libraries, by a test of the gateway
+//! ```text
+//! SocketMethod (this crate)         name, params, answer, role, what it touches
+//!   |-- RunMethod (gateway)         what the daemon does: `run(ports, params) -> answer`
+//!   |-- Client::call::<M> (gateway) what a program of ours sends and reads
+//!   |-- HTTP, MCP, ACP, CLI         call a method by its type
+//!   `-- clients/schema/socket.json  made from all of it for the client libraries, by a test of the gateway
+//! ```
 //!
 //! The parameters of most methods are a type of their own, which is then the method, too: `Ask` is
 //! `ask` and its parameters. Methods that share their parameters, or have none, are empty types:

@@ -3,7 +3,6 @@
 //! these steps.
 
 use std::future::Future;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -80,7 +79,7 @@ pub enum FetchError {
 pub struct GuardedClient {
     own: Arc<dyn OwnAddresses>,
     #[cfg(any(test, feature = "testing"))]
-    allowed: Option<SocketAddr>,
+    allowed: Option<std::net::SocketAddr>,
     resolver: Arc<dyn ResolveNames>,
     dialler: Arc<dyn DialAddress>,
     clock: Arc<dyn Clock>,
@@ -105,7 +104,7 @@ impl GuardedClient {
     /// Also allows requests to this address and port, so that a test can answer them.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
-    pub fn with_allowed(self, address: SocketAddr) -> Self {
+    pub fn with_allowed(self, address: std::net::SocketAddr) -> Self {
         Self { allowed: Some(address), ..self }
     }
 

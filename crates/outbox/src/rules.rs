@@ -4,17 +4,19 @@
 //! [`next`] looks at the chunk at the head of a chat, and [`judge_attempt`] at the result of a
 //! send:
 //!
-//!     result of the send      then                          at most
-//!     arrived                 sent
-//!     refused for now         again, 1 s to 5 min later     MAX_ATTEMPTS, or STUCK_AFTER
-//!     rate limit              again, at the stated time     does not count
-//!     refused permanently     dead, with a notice
-//!     unknown                 by the channel's rule:
-//!       RepeatSafe              again, without a mark       MAX_ATTEMPTS, or STUCK_AFTER
-//!       RepeatMarked            once more, with a mark      twice; a question QUESTION_ATTEMPTS
-//!     chat unreachable        waits until it is reachable
-//!     message to edit gone    sent as a new one; the outcome below a question is left out
-//!     removal fails           left in the chat              MAX_REMOVALS
+//! ```text
+//! result of the send      then                          at most
+//! arrived                 sent
+//! refused for now         again, 1 s to 5 min later     MAX_ATTEMPTS, or STUCK_AFTER
+//! rate limit              again, at the stated time     does not count
+//! refused permanently     dead, with a notice
+//! unknown                 by the channel's rule:
+//!   RepeatSafe              again, without a mark       MAX_ATTEMPTS, or STUCK_AFTER
+//!   RepeatMarked            once more, with a mark      twice; a question QUESTION_ATTEMPTS
+//! chat unreachable        waits until it is reachable
+//! message to edit gone    sent as a new one; the outcome below a question is left out
+//! removal fails           left in the chat              MAX_REMOVALS
+//! ```
 //!
 //! **Unknown is the hard case.** After a timeout or a crash, nobody can tell if the text has
 //! arrived. To send again may show it twice, and not to send may lose it. A platform with

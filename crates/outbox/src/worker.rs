@@ -1,14 +1,16 @@
 //! A delivery worker: takes the first open chunk of a chat, sends it, and records the result.
 //!
-//!     head      the first open chunk in the log              none: leave
-//!     rule      `rules::next`                                wait | abandon | send
-//!     reach     can the channel reach the chat?              no: leave; the channel wakes the chat
-//!     turn      waits for the rate limit of the chat and of the account
-//!     slot      one of those for all chats
-//!     files     loaded from the workspace                    unreadable: refused, with a notice
-//!     start     the log says `sending`
-//!     deliver   within a minute, and more for files
-//!     finish    the outcome in the log; then look for the next head
+//! ```text
+//! head      the first open chunk in the log              none: leave
+//! rule      `rules::next`                                wait | abandon | send
+//! reach     can the channel reach the chat?              no: leave; the channel wakes the chat
+//! turn      waits for the rate limit of the chat and of the account
+//! slot      one of those for all chats
+//! files     loaded from the workspace                    unreadable: refused, with a notice
+//! start     the log says `sending`
+//! deliver   within a minute, and more for files
+//! finish    the outcome in the log; then look for the next head
+//! ```
 //!
 //! **Everything that waits or can fail comes before the start.** From the start on, a crash leaves
 //! an unknown outcome, and `rules.rs` says what follows from it. So the chunk is `sending` for as

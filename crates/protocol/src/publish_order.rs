@@ -1,7 +1,9 @@
 //! The order of the messages of one publisher that sends further ones before the answers arrive.
 //!
-//!     line 1 read -> ticket 1 -> wait_turn -> hold 1 --- queued: release --> commit -> answer 1
-//!     line 2 read -> ticket 2 -> wait_turn .......... -> hold 2 --- queued: release --> ...
+//! ```text
+//! line 1 read -> ticket 1 -> wait_turn -> hold 1 --- queued: release --> commit -> answer 1
+//! line 2 read -> ticket 2 -> wait_turn .......... -> hold 2 --- queued: release --> ...
+//! ```
 //!
 //! The ticket is taken when a message is read, which fixes its position. A message holds the later
 //! ones back only until it has its place in the queue of the log's writer: the commits of many

@@ -1,13 +1,15 @@
 //! Marks untrusted files by an extended attribute. The attribute stays with the file through
 //! renames, and programs in a sandbox cannot change it: the filter of system calls refuses that.
 //!
-//!     web page, message --> file tool writes --> file, user.avocet.trust = low
-//!                                                  | a program reads it (inotify)
-//!                                                  v
-//!     the program has low trust from now on --> files that it has changed: low
-//!                                                  | a file tool reads one
-//!                                                  v
-//!     the turn has low trust from now on: calls with effects need approval
+//! ```text
+//! web page, message --> file tool writes --> file, user.avocet.trust = low
+//!                                              | a program reads it (inotify)
+//!                                              v
+//! the program has low trust from now on --> files that it has changed: low
+//!                                              | a file tool reads one
+//!                                              v
+//! the turn has low trust from now on: calls with effects need approval
+//! ```
 //!
 //! **The rules of trust.** A file has the least trust of its mark, of its place (`inbox/`, a tree
 //! that a person has marked), of running programs that may be writing it, and of the workspace as a

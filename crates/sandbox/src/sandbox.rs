@@ -1,14 +1,16 @@
 //! Runs programs in a sandbox. Three stages of this program build it, and each starts the next:
 //!
-//!     daemon      sends the plan; reads the output and the report
-//!       |
-//!     supervisor  closes inherited files; user namespace; lifeline; the other namespaces;
-//!       |         loopback; the socket of the proxy
-//!     init        the file system that programs see; meters; reaps processes; reports the end
-//!       |
-//!     exec        its own session; limits; capabilities; no new privileges; Landlock; streams;
-//!       |         the filter of system calls
-//!     program
+//! ```text
+//! daemon      sends the plan; reads the output and the report
+//!   |
+//! supervisor  closes inherited files; user namespace; lifeline; the other namespaces;
+//!   |         loopback; the socket of the proxy
+//! init        the file system that programs see; meters; reaps processes; reports the end
+//!   |
+//! exec        its own session; limits; capabilities; no new privileges; Landlock; streams;
+//!   |         the filter of system calls
+//! program
+//! ```
 //!
 //! Stages start without threads or state of the daemon, and without `unsafe`.
 //!

@@ -1,14 +1,16 @@
 //! The lane: the worker that runs one session's turns in order, as long as there are any.
 //!
-//!     wake-up
-//!       -> slot      one of `max_running`; other lanes queue in front
-//!       -> claim     a transaction, whose result decides
-//!            Nothing   the lane ends; the next wake-up starts it again
-//!            Later     a burst is not over: free the slot, sleep, begin again
-//!            Compact   a `/compact` waits: run it, or end one that a crash interrupted
-//!            Suspect   the turn ran during a crash: free the slot, run it in quarantine
-//!            Turn      run it, up to its end or its pause in the log
-//!       -> begin again; after the end of a turn only if the session may have more work
+//! ```text
+//! wake-up
+//!   -> slot      one of `max_running`; other lanes queue in front
+//!   -> claim     a transaction, whose result decides
+//!        Nothing   the lane ends; the next wake-up starts it again
+//!        Later     a burst is not over: free the slot, sleep, begin again
+//!        Compact   a `/compact` waits: run it, or end one that a crash interrupted
+//!        Suspect   the turn ran during a crash: free the slot, run it in quarantine
+//!        Turn      run it, up to its end or its pause in the log
+//!   -> begin again; after the end of a turn only if the session may have more work
+//! ```
 //!
 //! **A lane is memory only.** A session without work has no lane. A wake-up that comes while the
 //! lane runs makes it look once more. All the work is in the log, so a crash loses only wake-ups,

@@ -1,15 +1,17 @@
 //! Shows the progress of a turn in its chat: typing, the text so far, and slow tools. Any of it may
 //! be skipped, and it stops before the turn's end is written.
 //!
-//!     turn                               shown in
-//!     of messages                        a message of its own, or a draft of the platform
-//!     a job's own turn                   the job's message, with its cost so far
-//!     a child that is waited for         a line in the message of the root turn (`board.rs`)
-//!     a task in the background           a message of its own (`progress.rs`)
-//!     a child of such a task             nothing
+//! ```text
+//! turn                               shown in
+//! of messages                        a message of its own, or a draft of the platform
+//! a job's own turn                   the job's message, with its cost so far
+//! a child that is waited for         a line in the message of the root turn (`board.rs`)
+//! a task in the background           a message of its own (`progress.rs`)
+//! a child of such a task             nothing
 //!
-//!     TurnEvent -> PreviewDraft | JobDraft -> text -> PreviewParts -> PartUpdate -> Screen -> chat
-//!                  when and what to show             which message       one at a time
+//! TurnEvent -> PreviewDraft | JobDraft -> text -> PreviewParts -> PartUpdate -> Screen -> chat
+//!              when and what to show             which message       one at a time
+//! ```
 //!
 //! **The end of the turn depends on the log**, because T5 turns the preview into the reply. So
 //! `screen.rs` logs a row before it sends a new message, and logs the outcome at once. A preview

@@ -1,14 +1,16 @@
 //! Runs one claimed turn: checks who may still speak, lets the agent answer, and writes the end.
 //!
-//!     enter       list the turn as running, so that `/stop` can signal it
-//!     look back   if a turn was stopped since before the claim: is this one still open?
-//!     poison      too many deaths of the process                          -> settle: dropped
-//!     readmit     leave out messages whose sender has lost access; none?  -> settle: dropped
-//!     agent       the profile, model and effort of the session; a job's plan
-//!     attachments into the workspace
-//!     tool loop   the agent's work, shown in the chat meanwhile (`preview.rs`)
-//!     recording   of the answer, if the chat wants one
-//!     settle      the end, or the wait, in one transaction (`settle.rs`)
+//! ```text
+//! enter       list the turn as running, so that `/stop` can signal it
+//! look back   if a turn was stopped since before the claim: is this one still open?
+//! poison      too many deaths of the process                          -> settle: dropped
+//! readmit     leave out messages whose sender has lost access; none?  -> settle: dropped
+//! agent       the profile, model and effort of the session; a job's plan
+//! attachments into the workspace
+//! tool loop   the agent's work, shown in the chat meanwhile (`preview.rs`)
+//! recording   of the answer, if the chat wants one
+//! settle      the end, or the wait, in one transaction (`settle.rs`)
+//! ```
 //!
 //! **Three futures race**, and the first in this order wins:
 //!

@@ -1,14 +1,16 @@
 //! Gives a lane its next turn: the open one, or a new one for the messages that wait.
 //!
-//!     session                                 claim
-//!     unknown                                 Nothing
-//!     open turn: running, or waits            Nothing
-//!     open turn: queued, suspect              Suspect, for a lane that excludes these
-//!     open turn: queued                       Turn: runs on from the end of its log
-//!     no turn, `/compact` is due              Compact
-//!     no turn, messages, burst not over       Later, with the time of its end
-//!     no turn, messages                       Turn: a new one
-//!     nothing                                 Nothing
+//! ```text
+//! session                                 claim
+//! unknown                                 Nothing
+//! open turn: running, or waits            Nothing
+//! open turn: queued, suspect              Suspect, for a lane that excludes these
+//! open turn: queued                       Turn: runs on from the end of its log
+//! no turn, `/compact` is due              Compact
+//! no turn, messages, burst not over       Later, with the time of its end
+//! no turn, messages                       Turn: a new one
+//! nothing                                 Nothing
+//! ```
 //!
 //! **The open turn comes first**, since a session has at most one. New messages wait behind it. By
 //! the queue mode, `accept.rs` has interrupted it when they came, or the end of a step takes them

@@ -1,15 +1,17 @@
 //! Opens the log: lock, check, pragmas, schema, and the transaction that recovers open work.
 //!
-//!     lock         of the data directory: one process at a time
-//!     place        no database: create one, unless another one was here and is gone
-//!     files        look at the database and its `-wal` before SQLite does
-//!     check        the pages, if that must come first                 damaged: moved aside
-//!     pragmas      set, and read back                                 not accepted: refused
-//!     migrate      after a copy of the old version
-//!     up to date   are transactions missing that were noted outside?  open work is ended
-//!     begin        one transaction: epoch + 1, recovery (`recover.rs`), in use
-//!     file         note this start beside the database
-//!     threads      the writer, the readers, and a check beside the work, if one is needed
+//! ```text
+//! lock         of the data directory: one process at a time
+//! place        no database: create one, unless another one was here and is gone
+//! files        look at the database and its `-wal` before SQLite does
+//! check        the pages, if that must come first                 damaged: moved aside
+//! pragmas      set, and read back                                 not accepted: refused
+//! migrate      after a copy of the old version
+//! up to date   are transactions missing that were noted outside?  open work is ended
+//! begin        one transaction: epoch + 1, recovery (`recover.rs`), in use
+//! file         note this start beside the database
+//! threads      the writer, the readers, and a check beside the work, if one is needed
+//! ```
 //!
 //! **Nothing writes before the checks.** A damaged log is moved aside as it was found: a write
 //! could destroy what `avocet recover` can still read. SQLite itself may write when it opens a

@@ -1,11 +1,13 @@
 //! Restores turns, calls and sends after a crash or a stop to a state from which work continues.
 //!
-//!     after a crash                          after the recovery
-//!     turn     running                       queued, a suspect, one more death
-//!     inbound  running                       queued, still bound to its turn
-//!     call     started, pure or in the log   planned: it had no effect outside of the log
-//!     call     started, verifiable or effect interrupted: the effect may have happened
-//!     chunk    sending                       unknown: the text may have arrived
+//! ```text
+//! after a crash                          after the recovery
+//! turn     running                       queued, a suspect, one more death
+//! inbound  running                       queued, still bound to its turn
+//! call     started, pure or in the log   planned: it had no effect outside of the log
+//! call     started, verifiable or effect interrupted: the effect may have happened
+//! chunk    sending                       unknown: the text may have arrived
+//! ```
 //!
 //! **One transaction with the new epoch** (`open.rs`). No worker runs before it, and none of the
 //! process before can write after it. So no part sees a half recovered log, and a crash in between

@@ -5,14 +5,16 @@
 //! [`settle_turn`] ends a turn in one synced transaction (T5). Before it, a preview at most is
 //! visible; after it, no part of the answer can be missing:
 //!
-//!     usage     + the cost that no step has recorded       (also if the turn has ended meanwhile)
-//!     turns     running -> done | failed | cancelled
-//!     steps     + the answer, as the last step
-//!     inbound   running -> done | dead, each with its outcome
-//!     outbox    preview -> the reply, + the other chunks of the reply or of the notice
-//!     reports   + the reply, if its chat has another session
-//!     waits     the parent's call gets the result, and the parent is queued
-//!     outbox    the first chunk -> sending, if its send is reserved
+//! ```text
+//! usage     + the cost that no step has recorded       (also if the turn has ended meanwhile)
+//! turns     running -> done | failed | cancelled
+//! steps     + the answer, as the last step
+//! inbound   running -> done | dead, each with its outcome
+//! outbox    preview -> the reply, + the other chunks of the reply or of the notice
+//! reports   + the reply, if its chat has another session
+//! waits     the parent's call gets the result, and the parent is queued
+//! outbox    the first chunk -> sending, if its send is reserved
+//! ```
 //!
 //! **Order.** The usage comes first, because it was paid for in any case: a `/stop` may have ended
 //! the turn while the model answered. The start of a reserved send comes last, because it takes the

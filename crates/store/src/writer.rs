@@ -1,18 +1,20 @@
 //! The only writer of the log: one thread behind a bounded queue. Writes that wait at the same time
 //! share one transaction (*group commit*).
 //!
-//!     callers              queue            thread
-//!     claim,   process -.
-//!     accept,  synced  --+-> [ c a s ] ---> one batch, one transaction:
-//!     settle,  synced  -'
-//!         PRAGMA synchronous          FULL if one of the writes must be synced
-//!         BEGIN IMMEDIATE
-//!         check the epoch             a newer daemon has begun: `Fenced`
-//!         SAVEPOINT, write, RELEASE   for each write; its error rolls back this write alone
-//!         meta.commits + 1            if a row has changed
-//!         COMMIT
-//!         note the number of commits  in the file beside the database
-//!         tell the listeners, answer the callers
+//! ```text
+//! callers              queue            thread
+//! claim,   process -.
+//! accept,  synced  --+-> [ c a s ] ---> one batch, one transaction:
+//! settle,  synced  -'
+//!     PRAGMA synchronous          FULL if one of the writes must be synced
+//!     BEGIN IMMEDIATE
+//!     check the epoch             a newer daemon has begun: `Fenced`
+//!     SAVEPOINT, write, RELEASE   for each write; its error rolls back this write alone
+//!     meta.commits + 1            if a row has changed
+//!     COMMIT
+//!     note the number of commits  in the file beside the database
+//!     tell the listeners, answer the callers
+//! ```
 //!
 //! **One thread**, because SQLite has one writer at a time. Many threads would wait for its lock in
 //! any order and without a limit. The queue keeps the order, and a full queue makes callers wait.

@@ -1,13 +1,15 @@
 //! Follows the event log, and sends the spans of ended turns and deliveries. The position in the
 //! log moves once the collector has answered, so that nothing is lost over a restart.
 //!
-//!     position (a row of the subscriber `telemetry`)
-//!       -> page      up to 100 events behind it
-//!       -> spans     of each end of a turn or a delivery, from its history in the log
-//!       -> metrics   the sums since the start, once for each page    -> collector
-//!       -> batch     up to the size of a request                     -> collector
-//!       -> position  accepted or refused: moved, and recorded
-//!       -> next page, or wait for an event; then 1 s more, to collect several
+//! ```text
+//! position (a row of the subscriber `telemetry`)
+//!   -> page      up to 100 events behind it
+//!   -> spans     of each end of a turn or a delivery, from its history in the log
+//!   -> metrics   the sums since the start, once for each page    -> collector
+//!   -> batch     up to the size of a request                     -> collector
+//!   -> position  accepted or refused: moved, and recorded
+//!   -> next page, or wait for an event; then 1 s more, to collect several
+//! ```
 //!
 //! **The log is the only queue.** A collector that is down costs no memory: the exporter waits, and
 //! the events stay in the log up to their age in `[retention]`. A warning counts those that were

@@ -1,14 +1,16 @@
 //! The policy: the one place that decides if a call may run, by role, origin and trust, for every
 //! call of every agent.
 //!
-//!     lists      a tool that a list which applies leaves out   refused
-//!       |
-//!     caution    the tool's own judgement of the call          allow | ask | ask each time
-//!       |
-//!     rules      the operator's, by the most specific pattern  allow | ask | deny
-//!       |          users, groups, low_trust: the strictest of those that apply, else the default
-//!       |
-//!     mode       of the conversation, for calls with effects   keeps | ask | deny
+//! ```text
+//! lists      a tool that a list which applies leaves out   refused
+//!   |
+//! caution    the tool's own judgement of the call          allow | ask | ask each time
+//!   |
+//! rules      the operator's, by the most specific pattern  allow | ask | deny
+//!   |          users, groups, low_trust: the strictest of those that apply, else the default
+//!   |
+//! mode       of the conversation, for calls with effects   keeps | ask | deny
+//! ```
 //!
 //! - **The operator decides before the tool**, with two limits. A plain `allow` does not count
 //!   after untrusted content: `low_trust = "allow"` has to say so. A call that needs approval each

@@ -1,13 +1,15 @@
 //! Decides about a call: it runs, needs approval, or is refused.
 //!
-//!     permitted   role, lists, the skill in use                     else: refused (`registry.rs`)
-//!     review      the tool's own caution, and the data that leaves
-//!     policy      lists, rules, mode (`policy.rs`)                  deny: refused
-//!     leaks       a secret, a link that carries data, an unknown host: ask
-//!     as text     a call with effects, written as text: ask each time
-//!     evidence    of a verifiable tool, taken before the effect
-//!     grants      of the session; cover it: runs
-//!     ask         a person, who sees the call itself
+//! ```text
+//! permitted   role, lists, the skill in use                     else: refused (`registry.rs`)
+//! review      the tool's own caution, and the data that leaves
+//! policy      lists, rules, mode (`policy.rs`)                  deny: refused
+//! leaks       a secret, a link that carries data, an unknown host: ask
+//! as text     a call with effects, written as text: ask each time
+//! evidence    of a verifiable tool, taken before the effect
+//! grants      of the session; cover it: runs
+//! ask         a person, who sees the call itself
+//! ```
 //!
 //! **Refusals come first**, so that no question is asked about a call that can never run.
 //!
