@@ -15,6 +15,7 @@ mod bus;
 mod calendar;
 mod channel;
 mod clock;
+mod copied_program;
 mod destinations;
 #[cfg(feature = "discord")]
 pub mod discord;
@@ -74,6 +75,7 @@ pub use bus::FakeBus;
 pub use calendar::FakeCalendar;
 pub use channel::{FakeChannel, OnFetch, OnSend};
 pub use clock::{ManualClock, START};
+pub use copied_program::copy_program;
 pub use destinations::FakeDestinations;
 pub use editor::{EditorMood, FakeEditor};
 pub use events::RecordedEvents;

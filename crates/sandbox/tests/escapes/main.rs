@@ -15,7 +15,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use avocet_testkit::{SystemPart, skip_without};
+use avocet_testkit::{SystemPart, copy_program, skip_without};
 use tempfile::TempDir;
 
 use trial::{Trials, toolchain};
@@ -77,7 +77,7 @@ fn parts() -> TrialPrograms {
 /// Makes a copy of `id` that runs as user 1; `None` if the user of the test may not do that.
 fn set_user_id(directory: &Path) -> Option<PathBuf> {
     let path = directory.join("id");
-    fs::copy("/usr/bin/id", &path).ok()?;
+    copy_program("/usr/bin/id", &path).ok()?;
     chown(&path, Some(1), Some(1)).ok()?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o4755)).unwrap();
     fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
@@ -91,13 +91,10 @@ fn as_an_ordinary_user(test: &str) {
     }
     let directory = TempDir::new().unwrap();
     set_user_id(directory.path()).unwrap();
-    fs::copy(
-        env!("CARGO_BIN_EXE_avocet-sandbox-stage"),
-        directory.path().join("avocet-sandbox-stage"),
-    )
-    .unwrap();
+    let stage = directory.path().join("avocet-sandbox-stage");
+    copy_program(env!("CARGO_BIN_EXE_avocet-sandbox-stage"), stage).unwrap();
     let ourselves = directory.path().join("escapes");
-    fs::copy(std::env::current_exe().unwrap(), &ourselves).unwrap();
+    copy_program(std::env::current_exe().unwrap(), &ourselves).unwrap();
     let id = ORDINARY.to_string();
     let Ok(ran) = Command::new("setpriv")
         .args(["--reuid", &id, "--regid", &id, "--clear-groups", "--"])

@@ -15,7 +15,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use avocet_testkit::{SystemPart, skip_without};
+use avocet_testkit::{SystemPart, copy_program, skip_without};
 use serde::Deserialize;
 use tempfile::TempDir;
 
@@ -131,7 +131,7 @@ fn as_an_ordinary_user(test: &str) {
     let directory = TempDir::new().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let ourselves = directory.path().join("paths");
-    fs::copy(std::env::current_exe().unwrap(), &ourselves).unwrap();
+    copy_program(std::env::current_exe().unwrap(), &ourselves).unwrap();
     let id = ORDINARY.to_string();
     let Ok(ran) = Command::new("setpriv")
         .args(["--reuid", &id, "--regid", &id, "--clear-groups", "--"])
