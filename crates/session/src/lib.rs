@@ -19,15 +19,18 @@
 //! 1. From the end of the turn, plan what the chat gets: the reply, a notice that names each
 //!    message, or nothing if the text was sent before or tells nothing new. The channel cuts it
 //!    into chunks.
-//! 2. Take the usage that no step has recorded. It goes back if the transaction fails.
+//! 2. Take the usage that no step has recorded. It goes back if the transaction fails, unless the
+//!    turn has ended meanwhile.
 //! 3. Reserve the first send, if the chat is idle and the rate limit has a turn.
 //! 4. Write all of it in one transaction (T5; `turns.rs` of the store has its order).
 //! 5. Then only wake others: the reserved send or the delivery worker, the lane of the parent turn,
-//!    the listeners of events.
+//!    the listeners of events, the channels that react to outcomes.
 //!
-//! A crash before step 4 leaves the turn running, and it is claimed again. A crash after it loses
-//! wake-ups only, which the next start replaces. A turn that waits is written in another
-//! transaction, with its waits, the prompts for the chats and the writes of the calls.
+//! A crash before step 4 leaves the turn running. The next start queues it, and the model is asked
+//! for the answer again. A crash after step 4 loses wake-ups, which the next start replaces. It also
+//! leaves the outcome of a reserved send unknown. `settle.rs` has a table of these cases. A turn that
+//! waits is written in another transaction, with its waits, the prompts for the chats and the writes
+//! of the calls.
 //!
 //! **Who may write.** A lane writes for its own turn only. A command may end the turn of a lane: it
 //! writes the end first, and interrupts the work afterwards. So a lane that is too late finds its

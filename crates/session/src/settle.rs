@@ -1,4 +1,45 @@
-//! Writes the result of a turn: its last transaction, or the one that makes it wait.
+//! Settles a turn: plans what the chat gets, and writes the end of the turn in one transaction
+//! (T5). A turn that waits for people or children is paused here, in another transaction.
+//!
+//! ```text
+//! summary   a job: records the usage so far, and adds the summary to the text
+//! plan      a reply, a notice, or nothing; the channel cuts it into chunks
+//! usage     is taken out of the meter
+//! reserve   the next send of the chat, if it can start at once
+//! settle    everything in one transaction, repeated while the log cannot be written for now
+//! wake      the reserved send or the delivery worker; the lane of the parent turn; the listeners
+//!           of events; the channels, for their reactions
+//! ```
+//!
+//! **The plan comes first**, because the transaction writes chunks, and only the channel can cut
+//! them. The plan may already work outside of the log: a long answer or long code becomes a file of
+//! the workspace, and the progress message of a background task shows its last state. After a
+//! crash, the next run makes the plan again. A file has the number of its turn in its name, and the
+//! next run overwrites it.
+//!
+//! **The chat gets nothing** if the message tool has sent the same text, or if a quiet schedule has
+//! no news. The transaction then removes the preview.
+//!
+//! **The usage goes back into the meter** if the transaction fails, and `run_turn.rs` records it.
+//! If the turn has ended meanwhile ([`StoreError::Stale`]), the log has recorded the usage, and
+//! nothing goes back.
+//!
+//! **The wake-ups come last**, so that the parts that they wake find the end in the log.
+//!
+//! ```text
+//! the process dies      the log has                  the next start
+//! before T5             the turn running             queues the turn; the model is asked again, as
+//!                                                    only T5 writes its last answer
+//! after T5              the chunks pending           wakes their chats
+//! after T5, reserved    the first chunk sending      makes it unknown: `rules.rs` of the outbox
+//! ```
+//!
+//! A crash before T5 also loses the usage that is only in the meter. A crash after T5 loses events
+//! for display, and reactions of the channels. The next start wakes the lane of a parent turn.
+//!
+//! **A wait** (`wait`) begins alike: the progress message, a number for each wait, since its prompt
+//! names it, then one transaction with the waits, the prompts and the writes of the calls, then the
+//! wake-ups. After a crash before the transaction, the next run asks under other numbers.
 
 use std::sync::Arc;
 

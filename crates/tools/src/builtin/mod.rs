@@ -1,4 +1,5 @@
-//! The built-in tools. To add one, add a file here and a line to the list below.
+//! The built-in tools. To add one, add a file here and its three lines below: `mod`, the name in
+//! [`BUILT_IN`], and a call in [`add_builtin`]. `docs/src/build/tool.md` has each step.
 
 mod apply_patch;
 mod ask_user;
