@@ -1,6 +1,6 @@
-use std::net::TcpListener;
 use std::sync::Arc;
 
+use avocet_testkit::ClosedPort;
 use avocet_testkit::http::{HttpFake, Piece};
 use reqwest::dns::{Name, Resolve, Resolving};
 
@@ -30,7 +30,7 @@ async fn asked(url: &str) -> Result<String, NetError> {
 
 #[tokio::test]
 async fn detail_explains_an_error_without_the_text_of_the_library() {
-    let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let unused = ClosedPort::bind();
     let half = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf";
     let chunk = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nZZ\r\n";
     let (silent, mail) = (saying(b"").await, saying(b"220 mail ready\r\n").await);

@@ -1,3 +1,4 @@
+use avocet_testkit::ClosedPort;
 use avocet_testkit::http::{HttpFake, Piece, whole};
 
 use super::*;
@@ -90,7 +91,7 @@ async fn f15_net_errors_do_not_name_the_url() {
     let closing = HttpFake::start(|_| vec![Piece::Close]).await;
     let half = || vec![Piece::head(200, &[]), Piece::chunk(b"x"), Piece::Close];
     let cut = HttpFake::start(move |_| half()).await;
-    let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let unused = ClosedPort::bind();
     let client = HttpClient::new().unwrap();
     let refused = client.post_json(&format!("http://{unused}/bot123:secret"), &[], vec![]).await;
     let invalid = client.post_json("http://[bad/bot123:secret", &[], vec![]).await;

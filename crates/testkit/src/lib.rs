@@ -15,6 +15,7 @@ mod bus;
 mod calendar;
 mod channel;
 mod clock;
+mod closed_port;
 mod copied_program;
 mod destinations;
 #[cfg(feature = "discord")]
@@ -75,6 +76,7 @@ pub use bus::FakeBus;
 pub use calendar::FakeCalendar;
 pub use channel::{FakeChannel, OnFetch, OnSend};
 pub use clock::{ManualClock, START};
+pub use closed_port::ClosedPort;
 pub use copied_program::copy_program;
 pub use destinations::FakeDestinations;
 pub use editor::{EditorMood, FakeEditor};

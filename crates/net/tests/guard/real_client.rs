@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_net::{FetchError, FetchLimits, GuardedClient, NetError};
-use avocet_testkit::ManualClock;
 use avocet_testkit::http::{HttpFake, Piece, whole};
+use avocet_testkit::{ClosedPort, ManualClock};
 use tokio::sync::Notify;
 
 use super::{FakeResolver, verdict};
@@ -145,9 +145,10 @@ async fn get_has_one_timeout_for_the_body_and_all_redirects() {
 
 #[tokio::test]
 async fn get_of_an_absent_server_is_an_error_but_not_a_refusal() {
-    let closed_port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed_port = ClosedPort::bind();
     let (own, clock) = (Arc::new(Vec::new()), Arc::new(ManualClock::default()));
-    let client = GuardedClient::new(own, clock, FetchLimits::default()).with_allowed(closed_port);
+    let client =
+        GuardedClient::new(own, clock, FetchLimits::default()).with_allowed(closed_port.address());
     let error = client.get(&format!("http://{closed_port}/secret"), &[]).await.unwrap_err();
     assert!(matches!(error, FetchError::Net(NetError::Connect(_))), "{error}");
     assert!(!format!("{error:?}").contains("secret"), "{error:?}");

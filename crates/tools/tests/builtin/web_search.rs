@@ -9,9 +9,9 @@ use async_trait::async_trait;
 use avocet_net::{
     DialAddress, DialResponse, FetchLimits, GuardedClient, HttpClient, NetError, Url,
 };
-use avocet_testkit::ManualClock;
 use avocet_testkit::http::{Piece, whole};
 use avocet_testkit::search::{Engine, Hit, KEY, SearchFake};
+use avocet_testkit::{ClosedPort, ManualClock};
 use avocet_text::Secret;
 use avocet_tools::{SearchConfig, SearchEngine, WebAccess};
 use serde_json::{Value, json};
@@ -265,7 +265,7 @@ async fn web_search_without_an_engine_shows_the_configuration_lines() {
 
 #[tokio::test]
 async fn f15_web_search_network_error_hides_the_engine_url() {
-    let closed_port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed_port = ClosedPort::bind();
     let clock = Arc::new(ManualClock::default());
     let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), FetchLimits::default());
     let base_url = Some(format!("http://me:sk-secret@{closed_port}/sk-secret"));

@@ -1,3 +1,4 @@
+use avocet_testkit::ClosedPort;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -44,7 +45,7 @@ async fn connect_names_the_cause_of_a_failure() {
         let (socket, _connection) = tokio::join!(Socket::connect(&client, &address), server);
         assert_eq!(socket.err().as_deref(), Some(expected));
     }
-    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let closed = ClosedPort::bind();
     let refused = Socket::connect(&client, &format!("ws://{closed}")).await.err();
     assert_eq!(refused.as_deref(), Some("Connection refused"));
     let wrong = Socket::connect(&client, "http://127.0.0.1:1").await.err();
