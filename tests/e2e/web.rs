@@ -2,7 +2,7 @@
 //! tokens.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use avocet_testkit::http_client::{RawHttpAnswer, exchange};
 use avocet_tests::{Home, program};
@@ -12,6 +12,7 @@ use crate::http::listening;
 use crate::support::{
     assert_fails, printed, printed_json, run, soon, stop, until_all_is_delivered,
 };
+use crate::terminal::pty::TerminalOptions;
 
 const MESSAGE: &str = "/v1/messages";
 
@@ -24,7 +25,14 @@ struct Browser {
 impl Browser {
     /// Opens the console, and signs in.
     async fn of(home: &Home) -> Self {
-        let link = printed_json(home, &["web", "--print"]);
+        Self::sign_in(&printed_json(home, &["web", "--print"])).await
+    }
+
+    async fn on_port(home: &Home, port: u16) -> Self {
+        Self::sign_in(&printed_json(home, &["web", "--print", "--port", &port.to_string()])).await
+    }
+
+    async fn sign_in(link: &Value) -> Self {
         let (server, code) = parts(link["url"].as_str().unwrap());
         let body = json!({ "code": code });
         let mut browser = Self { server, token: String::new() };
@@ -56,6 +64,12 @@ impl Browser {
     async fn post(&self, path: &str, body: &Value) -> RawHttpAnswer {
         self.send(&format!("POST {path}"), &body.to_string()).await
     }
+}
+
+/// Returns a port that no program uses. The system gives ports of this range to nobody who asks for
+/// any port.
+fn free_port(from: u16) -> u16 {
+    (from..).find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok()).unwrap()
 }
 
 /// Returns the server and the code of a link.
@@ -123,19 +137,24 @@ async fn web_files_reach_the_agent_and_come_back() {
 async fn web_token_survives_a_restart_and_ends_with_sign_out() {
     let home = Home::new(program!());
     let daemon = home.daemon();
-    let Browser { token, .. } = Browser::of(&home).await;
+    let port = free_port(22_000);
+    let browser = Browser::on_port(&home, port).await;
     stop(daemon);
     let daemon = home.daemon();
+    assert_eq!(browser.get("/v1/status").await.status, 200, "the port is open again by itself");
     let link = printed_json(&home, &["web", "--print"]);
     let (server, code) = parts(link["url"].as_str().unwrap());
-    let browser = Browser { server, token };
-    assert_eq!(browser.get("/v1/status").await.status, 200);
+    assert_eq!(server, browser.server);
     assert!(printed(&home, &["web", "--sign-out"]).contains("all browsers are signed out"));
     assert_eq!(browser.get("/v1/status").await.status, 401);
     let login = browser.post("/v1/web/login", &json!({ "code": code })).await;
     assert_eq!(login.status, 401, "{login:?}");
-    let again = Browser::of(&home).await;
+    let again = Browser::on_port(&home, port).await;
     assert_eq!(again.get("/v1/status").await.status, 200);
+    printed(&home, &["web", "--sign-out"]);
+    stop(daemon);
+    let daemon = home.daemon();
+    assert_eq!(listening(daemon.pid()), Vec::<String>::new(), "nobody is signed in");
     stop(daemon);
 }
 
@@ -174,14 +193,36 @@ fn web_without_a_daemon_names_its_start() {
 }
 
 #[test]
-fn web_prints_the_link_for_people_and_refuses_another_port() {
+fn web_prints_the_link_for_people_and_opens_another_port() {
     let home = Home::new(program!());
     let daemon = home.daemon();
     let shown = printed(&home, &["web"]);
     let url = shown.lines().next().unwrap();
     let (server, code) = parts(url);
     assert!(code.len() >= 32 && shown.contains("works once, for "), "{shown}");
-    let other = if server.port() == 9 { "10" } else { "9" };
-    assert_fails(&run(&home, &["web", "--port", other]), 1, &["until it stops"]);
+    let other = free_port(23_000).to_string();
+    let moved = printed(&home, &["web", "--port", &other]);
+    assert!(moved.starts_with(&format!("http://127.0.0.1:{other}/#code=")), "{moved}");
+    assert_eq!(listening(daemon.pid()).len(), 2, "open pages keep their port");
+    assert_ne!(other, server.port().to_string());
     stop(daemon);
+}
+
+#[test]
+fn web_in_a_terminal_offers_to_run_a_daemon() {
+    let home = Home::new(program!());
+    let port = free_port(24_000).to_string();
+    let command = ["web", "--print", "--port", &port];
+    let terminal = || TerminalOptions::new(&home).with_command(&command).open();
+    let mut refused = terminal();
+    refused.wait_for("Run one here until Ctrl-C? [y/N]");
+    assert_eq!(refused.leave("n\r"), Some(69));
+    let mut web = terminal();
+    web.wait_for("Run one here until Ctrl-C? [y/N]");
+    web.press("y\r");
+    web.wait_for(&format!("http://127.0.0.1:{port}/#code="));
+    web.wait_for("The daemon runs here until Ctrl-C.");
+    assert!(printed(&home, &["status"]).contains("terminal:local"));
+    assert_eq!(web.leave("\u{3}"), Some(0));
+    assert_fails(&run(&home, &["web"]), 69, &["no daemon runs"]);
 }

@@ -159,7 +159,7 @@ pub(crate) enum Command {
     Update(UpdateArgs),
     /// Show what models cost.
     Usage(UsageArgs),
-    /// Open the web console in a browser, or sign out all browsers; needs a running daemon.
+    /// Open the web console in a browser, or sign out all browsers.
     Web(WebArgs),
 }
 

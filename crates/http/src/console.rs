@@ -4,7 +4,7 @@
 //! ```text
 //! `avocet web`, on the socket: who runs it is known
 //!   -> code     one use, 10 minutes, 16 open at most; memory only        (`codes.rs`)
-//!   -> link     to the open listener, else to a port that opens for it
+//!   -> link     to the open listener, else to a port that opens for it (`port_file.rs` keeps it)
 //! browser       sends the code
 //!   -> token    30 days; signed; contains the person and its end         (`tokens.rs`)
 //! each request  host and origin, then the token -> the rights of that person
@@ -21,9 +21,12 @@
 //! leaves the whole file or none. Without a key, no token is valid.
 //!
 //! **Nothing listens before somebody asks.** Without a listener in the configuration, the first
-//! link opens a port on the loopback address. Links then lead there until the daemon stops.
+//! link opens a port on the loopback address. Later starts open the same port again while a token
+//! may be valid, so that open pages survive a restart of the daemon. Signing out ends that.
 
 mod codes;
+mod port_file;
+mod private_file;
 mod tokens;
 
 use std::fmt;
@@ -39,6 +42,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::guard::AllowedHost;
 use codes::{CODE_TIME, OpenCodes};
+use port_file::PortFile;
 use tokens::TokenKey;
 
 /// The time for which a token is valid.
@@ -49,6 +53,8 @@ pub(crate) const TOKEN_TIME: Duration = Duration::from_hours(30 * 24);
 pub struct ConsoleParts {
     /// The file with the key of the tokens. The first link makes it.
     pub key_file: PathBuf,
+    /// The file with the port that a link has opened.
+    pub port_file: PathBuf,
     /// The built page.
     pub assets: &'static [WebAsset],
     /// The source of time.
@@ -61,6 +67,7 @@ pub struct Console {
     assets: &'static [WebAsset],
     codes: Mutex<OpenCodes>,
     key: Arc<TokenKey>,
+    port_file: Arc<PortFile>,
     listening: Mutex<Listening>,
     /// Fires when all browsers are signed out.
     session: Mutex<CancellationToken>,
@@ -77,9 +84,10 @@ impl fmt::Debug for Console {
 enum Listening {
     /// The daemon does not serve yet, or it stops.
     Closed,
-    /// A link opens a port.
-    OnDemand(Box<ServerParts>),
-    Open(LinkPlace),
+    /// A link opens a port; `place` is the port of the last link.
+    OnDemand { server: Box<ServerParts>, place: Option<LinkPlace> },
+    /// The listener of the configuration.
+    Configured(LinkPlace),
 }
 
 /// The parts of a server that opens later.
@@ -110,20 +118,20 @@ pub(crate) struct ConsoleToken {
 impl Console {
     /// Makes the console, with the key of an earlier start.
     #[must_use]
-    pub fn new(ConsoleParts { key_file, assets, clock }: ConsoleParts) -> Arc<Self> {
+    pub fn new(ConsoleParts { key_file, port_file, assets, clock }: ConsoleParts) -> Arc<Self> {
         Arc::new(Self {
             clock,
             assets,
             codes: Mutex::default(),
             key: Arc::new(TokenKey::load(key_file)),
+            port_file: Arc::new(PortFile::new(port_file)),
             listening: Mutex::new(Listening::Closed),
             session: Mutex::default(),
         })
     }
 
-    /// Opens a port as soon as somebody asks for a link, unless a listener is open already. Ends with
-    /// `stop`.
-    pub fn serve_on_demand(
+    /// Lets links open a port, unless a listener is open already. Ends with `stop`.
+    pub(crate) fn allow_on_demand(
         self: &Arc<Self>,
         parts: GatewayParts,
         group: &Group,
@@ -132,7 +140,8 @@ impl Console {
         let mut listening = self.listening();
         if let Listening::Closed = *listening {
             let (group, stop) = (group.clone(), stop.clone());
-            *listening = Listening::OnDemand(Box::new(ServerParts { parts, group, stop }));
+            let server = Box::new(ServerParts { parts, group, stop });
+            *listening = Listening::OnDemand { server, place: None };
         }
         drop(listening);
         let console = self.clone();
@@ -145,7 +154,7 @@ impl Console {
 
     /// Points links to a listener.
     pub(crate) fn listens(&self, address: SocketAddr, hosts: &[AllowedHost]) {
-        *self.listening() = Listening::Open(LinkPlace::of(address, hosts));
+        *self.listening() = Listening::Configured(LinkPlace::of(address, hosts));
     }
 
     /// Returns the files of the page.
@@ -172,23 +181,31 @@ impl Console {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the origin of links. `open` opens a port if there is none.
+    /// Returns the port of an earlier start, if a browser may still have a token for it.
+    pub(crate) fn kept_port(&self) -> Option<u16> {
+        self.key.is_made().then(|| self.port_file.read_port(self.clock.now()))?
+    }
+
+    /// Returns the origin of links. `open` opens a port if there is none, or if `port` is another.
     ///
     /// # Errors
-    /// The daemon starts or stops, the console has another port, no port can be opened, or no host
-    /// name leads to the listener.
+    /// The daemon starts or stops, the configured listener has another port, no port can be opened,
+    /// or no host name leads to the listener.
     pub(crate) fn origin(
         &self,
         port: Option<u16>,
         open: impl FnOnce(ServerParts) -> Result<SocketAddr, WebError>,
     ) -> Result<String, WebError> {
         let mut listening = self.listening();
-        let place = match &*listening {
-            Listening::Open(place) => place.checked(port)?,
-            Listening::OnDemand(server) => {
-                let place = LinkPlace::of(open((**server).clone())?, &[]);
-                *listening = Listening::Open(place.clone());
-                place
+        let place = match &mut *listening {
+            Listening::Configured(place) => place.checked(port)?,
+            Listening::OnDemand { place: Some(place), .. }
+                if port.is_none_or(|port| port == place.port) =>
+            {
+                place.clone()
+            }
+            Listening::OnDemand { server, place } => {
+                place.insert(LinkPlace::of(open((**server).clone())?, &[])).clone()
             }
             Listening::Closed => {
                 let message = "the daemon is starting or stopping; try again later";
@@ -208,9 +225,19 @@ impl Console {
         &self,
         sender: &SenderId,
     ) -> Result<(String, Timestamp), WebError> {
-        let key = self.key.clone();
-        in_file(move || key.make()).await?;
         let expires_at = self.clock.now().after(CODE_TIME);
+        let (key, port_file, opened) =
+            (self.key.clone(), self.port_file.clone(), self.opened_port());
+        in_file(move || {
+            key.make()?;
+            let kept = opened
+                .map_or(Ok(()), |port| port_file.write_port(port, expires_at.after(TOKEN_TIME)));
+            if let Err(error) = kept {
+                tracing::warn!(error, "the web console needs a new link after a restart");
+            }
+            Ok(())
+        })
+        .await?;
         let code = self.codes().add(sender.clone(), self.clock.now());
         Ok((code, expires_at))
     }
@@ -221,11 +248,19 @@ impl Console {
     /// The key cannot be removed.
     pub(crate) async fn sign_out_browsers(&self) -> Result<(), WebError> {
         *self.codes() = OpenCodes::default();
-        let key = self.key.clone();
-        in_file(move || key.remove()).await?;
+        let (key, port_file) = (self.key.clone(), self.port_file.clone());
+        in_file(move || key.remove().and_then(|()| port_file.remove())).await?;
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *session).cancel();
         Ok(())
+    }
+
+    /// Returns the port that a link has opened.
+    fn opened_port(&self) -> Option<u16> {
+        match &*self.listening() {
+            Listening::OnDemand { place, .. } => place.as_ref().map(|place| place.port),
+            Listening::Closed | Listening::Configured(_) => None,
+        }
     }
 
     fn listening(&self) -> MutexGuard<'_, Listening> {

@@ -37,7 +37,8 @@ pub enum WebError {
 #[async_trait]
 pub trait WebConsole: fmt::Debug + Send + Sync {
     /// Makes a link for a person. Without `[http]`, it first opens a port of the loopback address,
-    /// which stays open until the daemon stops: `port`; if `None`, 8470 or any free port.
+    /// which later starts open again: `port`; if `None`, that of an earlier link, 8470, or any free
+    /// port.
     ///
     /// # Errors
     /// [`WebError`] names the fault and its correction.

@@ -1,27 +1,35 @@
-//! `avocet web`: opens the web console.
+//! `avocet web`: opens the web console. Without a daemon, it offers to run one.
 
 use std::io::{self, IsTerminal};
 use std::process::{Command, Stdio};
 
-use avocet_gateway::{NoParams, OpenWeb, SignOutWeb};
+use avocet_gateway::{Client, NoParams, OpenWeb, SignOutWeb};
 use avocet_protocol::WebLink;
 use clap::Args;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::cli::faulty_file::for_daemon;
+use crate::cli::reach::join_or_start;
+use crate::cli::run::Signals;
+use crate::configuration::Configuration;
 use crate::connection::connect;
 use crate::context::CommandContext;
 use crate::environment::{Desktop, desktop};
 use crate::exit::{Exit, Failure};
-use crate::output::{print, show, span};
+use crate::logging;
+use crate::output::{confirmed, print, show, span};
+
+const NO_DAEMON: &str =
+    "No daemon runs, and the console is a part of it. Run one here until Ctrl-C?";
 
 #[derive(Debug, Args)]
 pub(crate) struct WebArgs {
     /// Print the link without opening a browser.
     #[arg(long)]
     print: bool,
-    /// Port of this machine for the console if the HTTP interface is off. Default: 8470, or any
-    /// free port.
+    /// Port of this machine for the console if the HTTP interface is off. Default: the last one,
+    /// 8470, or any free port.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
     /// Sign out all browsers, and end all links.
@@ -33,21 +41,62 @@ pub(crate) struct WebArgs {
 }
 
 pub(crate) async fn run(context: &CommandContext, web: WebArgs) -> Result<Exit, Failure> {
-    let WebArgs { print: only_print, port, sign_out, json } = web;
     let configuration = for_daemon(context)?;
-    let client = connect(context, &configuration).await?.ok_or_else(|| {
-        let message = "no daemon runs, and the console is a part of it; start it with `avocet run`";
-        Failure::new(Exit::NoDaemon, message)
-    })?;
-    if sign_out {
+    let client = match connect(context, &configuration).await? {
+        Some(client) => client,
+        None if may_ask(&web) && confirmed(NO_DAEMON)? => {
+            return with_own_daemon(context, &configuration, &web).await;
+        }
+        None => {
+            let message =
+                "no daemon runs, and the console is a part of it; start it with `avocet run`";
+            return Err(Failure::new(Exit::NoDaemon, message));
+        }
+    };
+    if web.sign_out {
         client.call::<SignOutWeb>(&NoParams {}).await?;
-        return show(json, &json!({ "signed_out": true }), || {
+        return show(web.json, &json!({ "signed_out": true }), || {
             "all browsers are signed out; `avocet web` makes a new link\n".to_owned()
         });
     }
-    let link: WebLink = client.call::<OpenWeb>(&OpenWeb { port }).await?;
-    show(json, &link, || text(&link, context))?;
-    if json || only_print || !io::stdout().is_terminal() {
+    show_link(context, &client, &web).await
+}
+
+/// Returns `true` if a person reads the output, and can answer a question.
+fn may_ask(web: &WebArgs) -> bool {
+    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    is_terminal && !web.sign_out && !web.json
+}
+
+/// Runs a daemon until a signal stops it, and opens its console.
+async fn with_own_daemon(
+    context: &CommandContext,
+    configuration: &Configuration,
+    web: &WebArgs,
+) -> Result<Exit, Failure> {
+    let (log, level) = (&configuration.settings.log, context.cli.log.as_deref());
+    logging::to_stderr(log, level, &context.clock, &context.root)?;
+    let mut signals = Signals::new()?;
+    let (client, own) = join_or_start(context, configuration, false).await?;
+    show_link(context, &client, web).await?;
+    let Some(daemon) = own else { return Ok(Exit::Done) };
+    print("The daemon runs here until Ctrl-C. `avocet service install` keeps it running.\n")?;
+    let name = signals.next().await;
+    tracing::info!(signal = name, "stopping; running answers may finish");
+    let drain = daemon.reloader().drain();
+    daemon.stop(drain, &CancellationToken::new()).await;
+    Ok(Exit::Done)
+}
+
+/// Prints a new link, and opens it in the browser of this desktop.
+async fn show_link(
+    context: &CommandContext,
+    client: &Client,
+    web: &WebArgs,
+) -> Result<Exit, Failure> {
+    let link: WebLink = client.call::<OpenWeb>(&OpenWeb { port: web.port }).await?;
+    show(web.json, &link, || text(&link, context))?;
+    if web.json || web.print || !io::stdout().is_terminal() {
         return Ok(Exit::Done);
     }
     match desktop() {

@@ -129,6 +129,7 @@ impl AnsweringParts {
         let (running, reloads) = (Live::new(configuration.clone()), Live::default());
         let console = Console::new(ConsoleParts {
             key_file: configuration.web_key(),
+            port_file: configuration.web_port(),
             assets: avocet_web::assets(),
             clock: self.parts.clock.clone(),
         });

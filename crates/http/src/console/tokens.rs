@@ -3,9 +3,8 @@
 //! end in milliseconds since 1970.
 
 use std::fmt;
-use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,6 +14,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use super::codes::random_bytes;
+use super::private_file::write_private_file;
 use crate::secret_bytes::{decode_hexadecimal, encode_hexadecimal};
 
 /// The beginning of a token.
@@ -56,10 +56,16 @@ impl TokenKey {
         }
         if mac.is_none() {
             let key = random_bytes();
-            write(&self.file, &key).map_err(|error| failed("write", &self.file, &error))?;
+            write_private_file(&self.file, &key)
+                .map_err(|error| failed("write", &self.file, &error))?;
             *mac = Some(mac_of(&key)?);
         }
         Ok(())
+    }
+
+    /// Returns `true` if a token can be valid.
+    pub(super) fn is_made(&self) -> bool {
+        self.mac().is_some()
     }
 
     /// Removes the key, so that no token is valid any more.
@@ -119,22 +125,6 @@ fn read(file: &Path) -> Result<Option<Hmac<Sha256>>, String> {
 
 fn mac_of(key: &[u8]) -> Result<Hmac<Sha256>, String> {
     Hmac::new_from_slice(key).map_err(|error| error.to_string())
-}
-
-/// Writes a new file that only the daemon's user reads. A crash leaves the whole file or none.
-fn write(file: &Path, key: &[u8]) -> io::Result<()> {
-    let temporary = file.with_extension("key.tmp");
-    drop(fs::remove_file(&temporary));
-    let mut options = OpenOptions::new();
-    let written = options.write(true).create_new(true).mode(0o600).open(&temporary);
-    let written = written.and_then(|mut file| {
-        file.write_all(key)?;
-        file.sync_all()
-    });
-    written.and_then(|()| fs::rename(&temporary, file)).inspect_err(|_| {
-        // Frees the space if the disk is full.
-        drop(fs::remove_file(&temporary));
-    })
 }
 
 fn failed(what: &str, file: &Path, error: &io::Error) -> String {

@@ -1,5 +1,6 @@
 //! The web console: its page, the exchange of codes, and tokens.
 
+use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,12 +13,18 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use super::world::{TestRequest, World, console};
-use crate::console::TOKEN_TIME;
+use crate::console::{Console, TOKEN_TIME};
 
 const TEN_MINUTES: Duration = Duration::from_mins(10);
 
 fn person() -> SenderId {
     SenderId::parse("uid:1000").unwrap()
+}
+
+/// Returns a port that no program uses. The system gives ports of this range to nobody who asks for
+/// any port.
+fn free_port(from: u16) -> u16 {
+    (from..).find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok()).unwrap()
 }
 
 fn code(link: &WebLink) -> String {
@@ -213,7 +220,7 @@ async fn console_on_demand_opens_one_loopback_port_until_the_stop() {
     let parts = daemon.parts(clock.clone(), Arc::<FakeDestinations>::default());
     console.serve_on_demand(parts, &group, stop.clone());
     assert!(group.live_tasks().iter().all(|task| !task.contains("accept")), "no port is open yet");
-    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = other.local_addr().unwrap().port();
     let refused = port.open(&person(), Some(taken)).await.unwrap_err().to_string();
     assert!(refused.contains(&taken.to_string()) && refused.contains("another port"), "{refused}");
@@ -223,8 +230,11 @@ async fn console_on_demand_opens_one_loopback_port_until_the_stop() {
     assert!(server.ip().is_loopback());
     let second = port.open(&person(), Some(server.port())).await.unwrap();
     assert!(second.url.starts_with(&format!("http://{server}/")), "{second:?}");
-    let refused = port.open(&person(), Some(1)).await.unwrap_err().to_string();
-    assert!(refused.contains(&format!("on port {} until", server.port())), "{refused}");
+    let free = free_port(20_000);
+    for wanted in [Some(free), None] {
+        let link = port.open(&person(), wanted).await.unwrap();
+        assert!(link.url.starts_with(&format!("http://127.0.0.1:{free}/")), "{link:?}");
+    }
     let ask = async |line: &str, head: &str, body: &str| {
         let head = vec![format!("Host: {server}"), head.to_owned()];
         exchange(server, &TestRequest { line, head, body }.bytes()).await
@@ -240,6 +250,70 @@ async fn console_on_demand_opens_one_loopback_port_until_the_stop() {
         tokio::task::yield_now().await;
     }
     assert!(port.open(&person(), None).await.is_err(), "the daemon stops");
+}
+
+/// A start of a daemon without `[http]`, with the console's files of earlier starts.
+struct Start {
+    console: Arc<Console>,
+    group: Group,
+}
+
+impl Start {
+    fn new(directory: &TempDir, clock: &Arc<ManualClock>) -> Self {
+        let (group, console) = (Group::new("test"), console(directory, clock));
+        let daemon = Arc::<avocet_gateway::testing::FakeDaemon>::default();
+        let parts = daemon.parts(clock.clone(), Arc::<FakeDestinations>::default());
+        console.serve_on_demand(parts, &group, group.cancel_token());
+        Self { console, group }
+    }
+
+    /// Returns the origin of a link.
+    async fn origin(&self, port: Option<u16>) -> String {
+        let link = self.console.port().open(&person(), port).await.unwrap();
+        link.url.split_once("/#").unwrap().0.to_owned()
+    }
+
+    async fn stop(self, port: u16) {
+        self.group.cancel_tasks();
+        while is_open(port).await {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+async fn is_open(port: u16) -> bool {
+    tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_ok()
+}
+
+#[tokio::test]
+async fn console_opens_its_port_again_while_a_browser_may_be_signed_in() {
+    let (clock, directory) = (Arc::<ManualClock>::default(), TempDir::new().unwrap());
+    let port = free_port(21_000);
+    let first = Start::new(&directory, &clock);
+    let origin = first.origin(Some(port)).await;
+    first.stop(port).await;
+
+    let second = Start::new(&directory, &clock);
+    assert!(is_open(port).await, "an open page connects again");
+    assert_eq!(second.origin(None).await, origin);
+    second.stop(port).await;
+
+    let other = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
+    let third = Start::new(&directory, &clock);
+    assert_ne!(third.origin(None).await, origin, "another program uses the port");
+    third.console.port().sign_out().await.unwrap();
+    third.group.cancel_tasks();
+    drop(other);
+
+    let fourth = Start::new(&directory, &clock);
+    assert!(!is_open(port).await, "all browsers are signed out");
+    assert_eq!(fourth.origin(Some(port)).await, origin);
+    fourth.stop(port).await;
+
+    clock.advance(TEN_MINUTES + TOKEN_TIME);
+    let fifth = Start::new(&directory, &clock);
+    assert!(!is_open(port).await, "the last token has ended");
+    fifth.group.cancel_tasks();
 }
 
 #[tokio::test]

@@ -47,8 +47,8 @@ pub(super) const ASSETS: &[WebAsset] = &[
 
 /// A console with its key in this directory.
 pub(super) fn console(directory: &TempDir, clock: &Arc<ManualClock>) -> Arc<Console> {
-    let key_file = directory.path().join("web.key");
-    Console::new(ConsoleParts { key_file, assets: ASSETS, clock: clock.clone() })
+    let [key_file, port_file] = ["web.key", "web.port"].map(|name| directory.path().join(name));
+    Console::new(ConsoleParts { key_file, port_file, assets: ASSETS, clock: clock.clone() })
 }
 
 /// An endpoint of a channel, whose header has to be `coo`.
