@@ -300,8 +300,47 @@ fn workspace_without_permission_is_refused_until_opened() {
 fn data_dir_that_is_unusable_is_named() {
     let home = Home::new(program!()).with_config("data_dir = \"file\"\n");
     fs::write(home.path(".config/avocet/file"), "").unwrap();
-    for command in [&["run"][..], &["ask", "me", "hi"], &["send", "me", "hi"], &["chat"]] {
+    for command in
+        [&["config", "check"][..], &["run"], &["ask", "me", "hi"], &["send", "me", "hi"], &["chat"]]
+    {
         let ran = run(&home, command);
-        assert_fails(&ran, 78, &["avocet/file", "not a directory", "check the path"]);
+        assert_fails(&ran, 78, &[":1:1", "`data_dir`", "avocet/file is not a directory; name"]);
     }
+}
+
+#[test]
+fn config_check_refuses_mistakes_that_a_daemon_tolerates() {
+    const OLLAMA: &str = "[providers.a]\nkind = \"ollama\"\n";
+    let table = [
+        (
+            "[tools.mcp_servers.a]\ntimeout_seconds = 5\n".to_owned(),
+            ":1:20",
+            "`tools.mcp_servers.a`: the server has neither a command nor a URL",
+        ),
+        (
+            format!("{OLLAMA}[agents.defaults]\nmodel = \"a/b\"\nfallbacks = [\"a/c\", \"a/b\"]\n"),
+            ":5:",
+            "`agents.defaults.fallbacks[1]`: \"a/b\" is the model itself",
+        ),
+        (
+            "[tools.mcp_servers.a]\ncommand = \"no-such-program\"\n".to_owned(),
+            ":2:1",
+            "`tools.mcp_servers.a.command`: there is no program \"no-such-program\"",
+        ),
+        (
+            "[channels.fax]\ncommand = [\"/nowhere/fax\"]\n".to_owned(),
+            ":2:",
+            "`channels.fax.command[0]`: there is no program \"/nowhere/fax\"",
+        ),
+    ];
+    for (text, place, says) in table {
+        let home = Home::new(program!()).with_config(&text);
+        assert_fails(&run(&home, &["config", "check"]), 78, &[place, says]);
+    }
+    // A profile may choose one of the shared fallbacks, and a server may bring its own `PATH`.
+    let fine = format!(
+        "{OLLAMA}[agents.defaults]\nmodel = \"a/b\"\nfallbacks = [\"a/c\"]\n[agents.work]\n\
+         model = \"a/c\"\n[tools.mcp_servers.b]\ncommand = \"mine\"\nenv = {{ PATH = \"/opt\" }}\n"
+    );
+    printed(&Home::new(program!()).with_config(&fine), &["config", "check"]);
 }

@@ -14,6 +14,7 @@ use avocet_text::plain_io;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use tracing::dispatcher::{Dispatch, with_default};
 
+use crate::components::mistakes::check_mistakes;
 use crate::components::workspaces::check_directories;
 use crate::configuration::{Configuration, Uses, last_version};
 use crate::context::CommandContext;
@@ -71,6 +72,7 @@ pub(crate) fn check_config_text(
         let document = Document::parse_with(text, path, &environment, references)?;
         let configuration = Configuration::of(context, document, Uses::Check)?;
         check_directories(&configuration)?;
+        check_mistakes(&configuration)?;
         Ok(configuration)
     });
     Ok(match checked {

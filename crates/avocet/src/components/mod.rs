@@ -14,6 +14,7 @@ pub(crate) mod consolidation;
 pub(crate) mod json_answers;
 pub(crate) mod mcp;
 pub(crate) mod memories;
+pub(crate) mod mistakes;
 pub(crate) mod models;
 pub(crate) mod pictures;
 pub(crate) mod places;

@@ -55,6 +55,13 @@ impl Configuration {
             Some(path) => resolve(path)?,
             None => default_data_dir()?,
         };
+        if data_dir.exists() && !data_dir.is_dir() {
+            let message = format!(
+                "`data_dir`: {} is not a directory; name a directory, or a path that does not exist",
+                data_dir.display()
+            );
+            return Err(document.error_at("data_dir", message).into());
+        }
         let agents = agents(&document, &data_dir)?;
         let schedules = schedules::configured(&document, &settings, &agents, context.clock.now())?;
         let socket = match &settings.gateway.socket {

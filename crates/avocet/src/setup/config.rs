@@ -12,6 +12,7 @@ use avocet_text::PlainTable;
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
+use crate::components::mistakes::{check_mistakes, check_programs};
 use crate::components::workspaces::check_directories;
 use crate::configuration::Root;
 use crate::configuration::{Agent, Configuration, Uses};
@@ -72,6 +73,8 @@ pub(crate) async fn run(
 fn check(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Check)?;
     check_directories(&configuration)?;
+    check_mistakes(&configuration)?;
+    check_programs(context, &configuration)?;
     let unresolved = configuration.document.unresolved();
     if json {
         print_json(&as_json(&configuration))?;
