@@ -21,7 +21,7 @@ const CHARACTERS_OF_A_SUBJECT: usize = 72;
 const UNCLEAR: &str = r"(?i)\b(whoever|whom|nobody)\b";
 /// Type names that more than two modules may define, and the reason.
 const SHARED_NAMES: [(&str, &str); 4] = [
-    ("Arguments", "each tool has its own, and the model's come from protocol"),
+    ("Arguments", "those of a call, and in two tests those of a tool and of a program"),
     ("Case", "a row of a table in one test module"),
     ("Result", "the usual alias with the error of a module"),
     ("World", "the parts around the code under test, in one test module"),

@@ -33,7 +33,7 @@ impl ApplyPatch {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct ApplyPatchArguments {
     /// For each file --- a/path and +++ b/path (/dev/null: no file), then hunks @@ -1,3 +1,4 @@.
     #[schemars(extend("x-aliases" = ["diff", "input"]))]
     patch: String,
@@ -69,7 +69,7 @@ struct StagedPatch {
 
 #[async_trait]
 impl Tool for ApplyPatch {
-    type Arguments = Arguments;
+    type Arguments = ApplyPatchArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Change files with a unified diff, all or nothing. Context lines must \
@@ -77,24 +77,24 @@ impl Tool for ApplyPatch {
         Description::new("apply_patch", ToolClass::Verifiable, TEXT).in_group("files")
     }
 
-    async fn caution(&self, arguments: &Arguments, _: &ToolContext) -> Caution {
+    async fn caution(&self, arguments: &ApplyPatchArguments, _: &ToolContext) -> Caution {
         self.files.caution_for_change(paths_of(&arguments.patch)).await
     }
 
-    fn paths(&self, arguments: &Arguments) -> Vec<String> {
+    fn paths(&self, arguments: &ApplyPatchArguments) -> Vec<String> {
         paths_of(&arguments.patch)
             .iter()
             .map(|path| self.files.roots.canonical_name(path))
             .collect()
     }
 
-    async fn question(&self, arguments: &Arguments, _: &ToolContext) -> Option<Question> {
+    async fn question(&self, arguments: &ApplyPatchArguments, _: &ToolContext) -> Option<Question> {
         Some(Question { shown: fence_text(&arguments.patch, "diff"), scope: String::new() })
     }
 
     async fn prepare(
         &self,
-        arguments: &Arguments,
+        arguments: &ApplyPatchArguments,
         context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
         let patch = arguments.patch.clone();
@@ -108,7 +108,7 @@ impl Tool for ApplyPatch {
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: ApplyPatchArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let trust = context.trust;

@@ -20,7 +20,7 @@ const MOST_BYTES: usize = 64;
 pub(super) struct AskUser;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct AskUserArguments {
     #[schemars(length(min = 1))]
     question: String,
     #[serde(default)]
@@ -33,7 +33,7 @@ pub(super) struct Arguments {
 
 #[async_trait]
 impl Tool for AskUser {
-    type Arguments = Arguments;
+    type Arguments = AskUserArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Ask and wait. Only for what you cannot go on without.";
@@ -42,10 +42,10 @@ impl Tool for AskUser {
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: AskUserArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let Arguments { question, options, timeout_minutes } = arguments;
+        let AskUserArguments { question, options, timeout_minutes } = arguments;
         if context.chat.is_none() {
             let no_chat =
                 "no person can answer: this turn has no chat. Decide yourself, and say so";
@@ -66,7 +66,7 @@ impl Tool for AskUser {
         }))
     }
 
-    async fn caution(&self, _arguments: &Arguments, _context: &ToolContext) -> Caution {
+    async fn caution(&self, _arguments: &AskUserArguments, _context: &ToolContext) -> Caution {
         Caution::Never
     }
 
@@ -74,8 +74,8 @@ impl Tool for AskUser {
         result["answer"].as_str().map(str::to_owned)
     }
 
-    fn leaving(&self, arguments: &Arguments) -> Vec<Leaving> {
-        let Arguments { question, options, .. } = arguments;
+    fn leaving(&self, arguments: &AskUserArguments) -> Vec<Leaving> {
+        let AskUserArguments { question, options, .. } = arguments;
         options.iter().chain([question]).cloned().map(Leaving::Text).collect()
     }
 }

@@ -23,14 +23,14 @@ impl BackupFile {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct BackupFileArguments {
     /// Path relative to the workspace root.
     path: String,
 }
 
 #[async_trait]
 impl Tool for BackupFile {
-    type Arguments = Arguments;
+    type Arguments = BackupFileArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Copy a text file of the workspace to PATH.bak beside it, replacing an \
@@ -38,13 +38,13 @@ impl Tool for BackupFile {
         Description::new("backup_file", ToolClass::Verifiable, TEXT)
     }
 
-    fn paths(&self, Arguments { path }: &Arguments) -> Vec<String> {
+    fn paths(&self, BackupFileArguments { path }: &BackupFileArguments) -> Vec<String> {
         self.files.canonical_names([path, &format!("{path}.bak")])
     }
 
     async fn prepare(
         &self,
-        arguments: &Arguments,
+        arguments: &BackupFileArguments,
         context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
         let noted =
@@ -57,7 +57,7 @@ impl Tool for BackupFile {
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: BackupFileArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let report = self.files.run_in_root_of(context, arguments.path, |workspace, path| {

@@ -27,13 +27,13 @@ impl CreateDirectory {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct CreateDirectoryArguments {
     path: String,
 }
 
 #[async_trait]
 impl Tool for CreateDirectory {
-    type Arguments = Arguments;
+    type Arguments = CreateDirectoryArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Create an empty directory. write_file makes those that it needs.";
@@ -42,17 +42,17 @@ impl Tool for CreateDirectory {
             .and(&self.files.describe_beside(RootAccess::Change))
     }
 
-    async fn caution(&self, arguments: &Arguments, _: &ToolContext) -> Caution {
+    async fn caution(&self, arguments: &CreateDirectoryArguments, _: &ToolContext) -> Caution {
         self.files.caution_for_change(vec![arguments.path.clone()]).await
     }
 
-    fn paths(&self, arguments: &Arguments) -> Vec<String> {
+    fn paths(&self, arguments: &CreateDirectoryArguments) -> Vec<String> {
         self.files.canonical_names([&arguments.path])
     }
 
     async fn prepare(
         &self,
-        arguments: &Arguments,
+        arguments: &CreateDirectoryArguments,
         context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
         let noted =
@@ -67,7 +67,7 @@ impl Tool for CreateDirectory {
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: CreateDirectoryArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let made = self.files.run_in_root_of(context, arguments.path, |workspace, path| {

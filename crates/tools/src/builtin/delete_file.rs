@@ -27,7 +27,7 @@ impl DeleteFile {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct DeleteFileArguments {
     path: String,
     /// Needed for a directory that is not empty.
     #[schemars(extend("x-aliases" = ["r"]))]
@@ -36,7 +36,7 @@ pub(super) struct Arguments {
 
 #[async_trait]
 impl Tool for DeleteFile {
-    type Arguments = Arguments;
+    type Arguments = DeleteFileArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Delete a file, a link or a directory, for good.";
@@ -45,7 +45,7 @@ impl Tool for DeleteFile {
             .and(&self.files.describe_beside(RootAccess::Change))
     }
 
-    async fn caution(&self, arguments: &Arguments, _: &ToolContext) -> Caution {
+    async fn caution(&self, arguments: &DeleteFileArguments, _: &ToolContext) -> Caution {
         let is_recursive = arguments.recursive.unwrap_or(false);
         let find = move |workspace: &Workspace, path: &WorkspacePath| match workspace.kind(path) {
             _ if workspace.is_protected(path) => Some(path.clone()),
@@ -57,13 +57,13 @@ impl Tool for DeleteFile {
         self.files.caution_by(vec![arguments.path.clone()], find).await
     }
 
-    fn paths(&self, arguments: &Arguments) -> Vec<String> {
+    fn paths(&self, arguments: &DeleteFileArguments) -> Vec<String> {
         self.files.canonical_names([&arguments.path])
     }
 
     async fn prepare(
         &self,
-        arguments: &Arguments,
+        arguments: &DeleteFileArguments,
         context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
         let noted =
@@ -86,10 +86,10 @@ impl Tool for DeleteFile {
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: DeleteFileArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let Arguments { path, recursive } = arguments;
+        let DeleteFileArguments { path, recursive } = arguments;
         let deleted = self.files.run_in_root_of(context, path, move |workspace, path| {
             let path = workspace.resolve_path(path).map_err(tool_error)?;
             let is_recursive = recursive.unwrap_or(false);

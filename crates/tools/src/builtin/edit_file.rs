@@ -31,7 +31,7 @@ impl EditFile {
 }
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct EditFileArguments {
     #[schemars(extend("x-aliases" = ["f"]))]
     path: String,
     find: Option<String>,
@@ -70,7 +70,7 @@ struct EditedText {
 
 #[async_trait]
 impl Tool for EditFile {
-    type Arguments = Arguments;
+    type Arguments = EditFileArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "In a file, replace find (exact, occurs once).";
@@ -79,17 +79,17 @@ impl Tool for EditFile {
             .and(&self.files.describe_beside(RootAccess::Change))
     }
 
-    async fn caution(&self, arguments: &Arguments, _: &ToolContext) -> Caution {
+    async fn caution(&self, arguments: &EditFileArguments, _: &ToolContext) -> Caution {
         self.files.caution_for_change(vec![arguments.path.clone()]).await
     }
 
-    fn paths(&self, arguments: &Arguments) -> Vec<String> {
+    fn paths(&self, arguments: &EditFileArguments) -> Vec<String> {
         self.files.canonical_names([&arguments.path])
     }
 
     async fn prepare(
         &self,
-        arguments: &Arguments,
+        arguments: &EditFileArguments,
         context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
         let arguments = arguments.clone();
@@ -105,7 +105,7 @@ impl Tool for EditFile {
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: EditFileArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let path = arguments.path.clone();
@@ -119,7 +119,11 @@ impl Tool for EditFile {
         Ok(json!(replaced.await?).into())
     }
 
-    async fn question(&self, arguments: &Arguments, context: &ToolContext) -> Option<Question> {
+    async fn question(
+        &self,
+        arguments: &EditFileArguments,
+        context: &ToolContext,
+    ) -> Option<Question> {
         let arguments = arguments.clone();
         let path = arguments.path.clone();
         let after = move |workspace: &Workspace, text: &str| {
@@ -136,7 +140,7 @@ impl Tool for EditFile {
 /// Reads the file of a call whose arguments are complete.
 fn read_to_edit(
     workspace: &Workspace,
-    arguments: &Arguments,
+    arguments: &EditFileArguments,
     editor: &CallEditor,
 ) -> Result<PresentText, ToolError> {
     read_target(arguments)?;
@@ -146,7 +150,7 @@ fn read_to_edit(
 fn edit_text(
     workspace: &Workspace,
     text: &str,
-    arguments: &Arguments,
+    arguments: &EditFileArguments,
 ) -> Result<EditedText, ToolError> {
     let place = read_target(arguments)?;
     let path = shown_path(workspace, &arguments.path);
@@ -165,8 +169,9 @@ fn edit_text(
 }
 
 /// Reads the place from the arguments. They must name it in exactly one of the three ways.
-fn read_target(arguments: &Arguments) -> Result<EditTarget<'_>, ToolError> {
-    let Arguments { find, replace, replace_all, start_line, end_line, insert_line, .. } = arguments;
+fn read_target(arguments: &EditFileArguments) -> Result<EditTarget<'_>, ToolError> {
+    let EditFileArguments { find, replace, replace_all, start_line, end_line, insert_line, .. } =
+        arguments;
     let wrong = |what: &str| {
         invalid_arguments(format!(
             "{what}; give the place in one way: find, or start_line with end_line, or insert_line"
@@ -251,7 +256,7 @@ fn by_lines(
     text: &str,
     first: usize,
     last: usize,
-    arguments: &Arguments,
+    arguments: &EditFileArguments,
     path: &str,
 ) -> Result<EditedText, ToolError> {
     let lines = TextLines::split_text(text);
@@ -276,7 +281,7 @@ fn by_lines(
 fn insert_lines(
     text: &str,
     line: usize,
-    arguments: &Arguments,
+    arguments: &EditFileArguments,
     path: &str,
 ) -> Result<EditedText, ToolError> {
     let lines = TextLines::split_text(text);
@@ -300,7 +305,7 @@ fn insert_lines(
 
 /// Fails if the current lines differ from the `expect` argument.
 fn check_expected(
-    arguments: &Arguments,
+    arguments: &EditFileArguments,
     stands: &str,
     span: &str,
     path: &str,

@@ -65,7 +65,7 @@ impl ExecShell {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct ExecShellArguments {
     command: String,
     /// Default: the root.
     #[schemars(extend("x-rare" = true))]
@@ -79,7 +79,7 @@ pub(super) struct Arguments {
 
 #[async_trait]
 impl Tool for ExecShell {
-    type Arguments = Arguments;
+    type Arguments = ExecShellArguments;
 
     fn describe(&self) -> Description {
         let shell = &self.programs.shell;
@@ -105,16 +105,16 @@ impl Tool for ExecShell {
         }
     }
 
-    async fn caution(&self, _: &Arguments, _: &ToolContext) -> Caution {
+    async fn caution(&self, _: &ExecShellArguments, _: &ToolContext) -> Caution {
         self.programs.shell.caution_by_isolation()
     }
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: ExecShellArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let Arguments { command, working_dir, timeout, background } = arguments;
+        let ExecShellArguments { command, working_dir, timeout, background } = arguments;
         let ProgramSettings { sandbox, longest, commands, background: programs, .. } =
             &self.programs.shell;
         command_precheck::check_script(&command, commands).map_err(ToolError::PermissionDenied)?;
@@ -146,13 +146,17 @@ impl Tool for ExecShell {
         Ok(Value::Object(result).into())
     }
 
-    fn leaving(&self, arguments: &Arguments) -> Vec<Leaving> {
+    fn leaving(&self, arguments: &ExecShellArguments) -> Vec<Leaving> {
         let leaves = self.programs.shell.opened_hosts().is_some();
         leaves.then(|| Leaving::Data(arguments.command.clone())).into_iter().collect()
     }
 
-    async fn question(&self, arguments: &Arguments, _context: &ToolContext) -> Option<Question> {
-        let Arguments { command, working_dir, background, .. } = arguments;
+    async fn question(
+        &self,
+        arguments: &ExecShellArguments,
+        _context: &ToolContext,
+    ) -> Option<Question> {
+        let ExecShellArguments { command, working_dir, background, .. } = arguments;
         let directory = shown_directory(working_dir.as_deref());
         let how = if background.unwrap_or(false) { " in the background" } else { "" };
         let shown = format!("Run this command{how}, in {directory}:\n\n{}", code_block(command));

@@ -59,12 +59,12 @@ impl JobPullRequest {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct JobPullRequestArguments {
     /// The program and its arguments, from the configuration.
     command: Vec<String>,
 }
 
-impl Arguments {
+impl JobPullRequestArguments {
     fn command_text(&self) -> String {
         self.command.join(" ")
     }
@@ -72,7 +72,7 @@ impl Arguments {
 
 #[async_trait]
 impl Tool for JobPullRequest {
-    type Arguments = Arguments;
+    type Arguments = JobPullRequestArguments;
 
     fn describe(&self) -> Description {
         let text = "Open a pull request with the branch of a job.";
@@ -80,13 +80,13 @@ impl Tool for JobPullRequest {
         Description { time_limit: LONGEST + ENDING, ..described }
     }
 
-    async fn caution(&self, _: &Arguments, _: &ToolContext) -> Caution {
+    async fn caution(&self, _: &JobPullRequestArguments, _: &ToolContext) -> Caution {
         Caution::EachTime("it runs outside of the sandbox, with your network and files".to_owned())
     }
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: JobPullRequestArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         if !context.session.is_named_as_job() {
@@ -122,7 +122,11 @@ impl Tool for JobPullRequest {
         Err(ToolError::ExecutionFailed(format!("`{shown}` {why}: {output}")))
     }
 
-    async fn question(&self, arguments: &Arguments, _: &ToolContext) -> Option<Question> {
+    async fn question(
+        &self,
+        arguments: &JobPullRequestArguments,
+        _: &ToolContext,
+    ) -> Option<Question> {
         let command = arguments.command_text();
         let shown = format!(
             "Open a pull request for this job, in its workspace:\n\n{}",

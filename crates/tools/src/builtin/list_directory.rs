@@ -22,13 +22,13 @@ impl ListDirectory {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct ListDirectoryArguments {
     path: Option<String>,
 }
 
 #[async_trait]
 impl Tool for ListDirectory {
-    type Arguments = Arguments;
+    type Arguments = ListDirectoryArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "List a directory.";
@@ -39,13 +39,13 @@ impl Tool for ListDirectory {
             .at_most(32 * 1024)
     }
 
-    fn paths(&self, arguments: &Arguments) -> Vec<String> {
+    fn paths(&self, arguments: &ListDirectoryArguments) -> Vec<String> {
         self.files.canonical_names([arguments.path.as_deref().unwrap_or_default()])
     }
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: ListDirectoryArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let path = arguments.path.unwrap_or_default();

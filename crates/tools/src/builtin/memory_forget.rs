@@ -26,27 +26,27 @@ impl MemoryForget {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct MemoryForgetArguments {
     /// Id like m12.
     id: String,
 }
 
 #[async_trait]
 impl Tool for MemoryForget {
-    type Arguments = Arguments;
+    type Arguments = MemoryForgetArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Forget a memory that is wrong, outdated or unwanted.";
         Description::new("memory_forget", ToolClass::InLog, TEXT).in_group("memory").for_everyone()
     }
 
-    async fn caution(&self, _arguments: &Arguments, context: &ToolContext) -> Caution {
+    async fn caution(&self, _arguments: &MemoryForgetArguments, context: &ToolContext) -> Caution {
         caution_for_memory(context)
     }
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: MemoryForgetArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let id = parse_id(&arguments.id)?;

@@ -27,14 +27,14 @@ impl MemoryRead {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct MemoryReadArguments {
     /// Ids like m12. Default: the 20 newest.
     ids: Option<Vec<String>>,
 }
 
 #[async_trait]
 impl Tool for MemoryRead {
-    type Arguments = Arguments;
+    type Arguments = MemoryReadArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Show memories of this person, this chat and everyone.";
@@ -47,7 +47,7 @@ impl Tool for MemoryRead {
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: MemoryReadArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let scopes = readable_scopes(context);

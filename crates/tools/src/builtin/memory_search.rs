@@ -27,7 +27,7 @@ impl MemorySearch {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct MemorySearchArguments {
     query: String,
     /// At most 50. Default: 10.
     #[schemars(range(min = 1, max = 50), extend("x-rare" = true))]
@@ -36,7 +36,7 @@ pub(super) struct Arguments {
 
 #[async_trait]
 impl Tool for MemorySearch {
-    type Arguments = Arguments;
+    type Arguments = MemorySearchArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Search memories.";
@@ -49,7 +49,7 @@ impl Tool for MemorySearch {
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: MemorySearchArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let limit = arguments.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT);

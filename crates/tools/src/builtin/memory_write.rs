@@ -49,7 +49,7 @@ impl MemoryWrite {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct MemoryWriteArguments {
     text: String,
     /// The readers. Default: person; in a group: chat.
     #[serde(default)]
@@ -63,20 +63,20 @@ fn scope_schema(_: &mut SchemaGenerator) -> Schema {
 
 #[async_trait]
 impl Tool for MemoryWrite {
-    type Arguments = Arguments;
+    type Arguments = MemoryWriteArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Remember a fact beyond this conversation.";
         Description::new("memory_write", ToolClass::InLog, TEXT).in_group("memory").for_everyone()
     }
 
-    async fn caution(&self, _arguments: &Arguments, context: &ToolContext) -> Caution {
+    async fn caution(&self, _arguments: &MemoryWriteArguments, context: &ToolContext) -> Caution {
         caution_for_memory(context)
     }
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: MemoryWriteArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let text = arguments.text.trim().to_owned();

@@ -32,7 +32,7 @@ impl MessageTool {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct MessageToolArguments {
     #[serde(default)]
     text: String,
     #[serde(default)]
@@ -44,7 +44,7 @@ pub(super) struct Arguments {
     poll: Vec<String>,
 }
 
-impl Arguments {
+impl MessageToolArguments {
     /// Returns all that leaves as text.
     fn shown_text(&self) -> String {
         let parts = std::iter::once(&self.text).chain(&self.poll).map(String::as_str);
@@ -54,7 +54,7 @@ impl Arguments {
 
 #[async_trait]
 impl Tool for MessageTool {
-    type Arguments = Arguments;
+    type Arguments = MessageToolArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Send text, files or a poll before your answer, or to another chat.";
@@ -62,7 +62,7 @@ impl Tool for MessageTool {
         Description::new("message", ToolClass::InLog, TEXT).in_group("chat").for_everyone()
     }
 
-    async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
+    async fn caution(&self, arguments: &MessageToolArguments, context: &ToolContext) -> Caution {
         let chat = arguments.chat.as_deref().and_then(|chat| chat.parse().ok());
         let is_here = arguments.chat.is_none() || (chat.is_some() && chat == context.chat);
         if is_here && arguments.files.is_empty() {
@@ -73,16 +73,20 @@ impl Tool for MessageTool {
         if context.trust.suffices_for(context.role) { Caution::ByTrust } else { Caution::Always }
     }
 
-    fn leaving(&self, arguments: &Arguments) -> Vec<Leaving> {
+    fn leaving(&self, arguments: &MessageToolArguments) -> Vec<Leaving> {
         vec![Leaving::Text(arguments.shown_text())]
     }
 
-    fn paths(&self, arguments: &Arguments) -> Vec<String> {
+    fn paths(&self, arguments: &MessageToolArguments) -> Vec<String> {
         arguments.files.iter().map(|path| self.files.roots.canonical_name(path)).collect()
     }
 
-    async fn question(&self, arguments: &Arguments, _: &ToolContext) -> Option<Question> {
-        let Arguments { files, chat, .. } = arguments;
+    async fn question(
+        &self,
+        arguments: &MessageToolArguments,
+        _: &ToolContext,
+    ) -> Option<Question> {
+        let MessageToolArguments { files, chat, .. } = arguments;
         let text = arguments.shown_text();
         let chat = chat.as_deref().unwrap_or("this chat");
         let mut sorted = files.clone();
@@ -99,7 +103,7 @@ impl Tool for MessageTool {
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: MessageToolArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         // Checked before any lookup, so that a user cannot learn which files exist.

@@ -33,7 +33,7 @@ impl OutlineTool {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct OutlineToolArguments {
     path: String,
 }
 
@@ -49,7 +49,7 @@ struct OutlineEntry {
 
 #[async_trait]
 impl Tool for OutlineTool {
-    type Arguments = Arguments;
+    type Arguments = OutlineToolArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "List the headings or definitions of a file with their lines, to read \
@@ -60,13 +60,13 @@ impl Tool for OutlineTool {
             .parallel()
     }
 
-    fn paths(&self, arguments: &Arguments) -> Vec<String> {
+    fn paths(&self, arguments: &OutlineToolArguments) -> Vec<String> {
         self.files.canonical_names([&arguments.path])
     }
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: OutlineToolArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         // A child token with a guard: a timeout drops this future, and the guard then stops the

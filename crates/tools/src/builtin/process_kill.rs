@@ -16,14 +16,14 @@ use super::programs::code_block;
 pub(super) struct ProcessKill(pub(super) Arc<BackgroundPrograms>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct ProcessKillArguments {
     #[schemars(extend("x-aliases" = ["bash_id", "pid", "process_id", "shell_id"]))]
     id: String,
 }
 
 #[async_trait]
 impl Tool for ProcessKill {
-    type Arguments = Arguments;
+    type Arguments = ProcessKillArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Kill a background program.";
@@ -32,13 +32,17 @@ impl Tool for ProcessKill {
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: ProcessKillArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         Ok(self.0.kill_program(&arguments.id, context).await?.into())
     }
 
-    async fn question(&self, arguments: &Arguments, context: &ToolContext) -> Option<Question> {
+    async fn question(
+        &self,
+        arguments: &ProcessKillArguments,
+        context: &ToolContext,
+    ) -> Option<Question> {
         let command = self.0.command_of(&arguments.id, &context.session)?;
         let shown = format!("Kill the program {}:\n\n{}", arguments.id, code_block(&command));
         Some(Question { shown, scope: arguments.id.clone() })

@@ -18,7 +18,7 @@ const LONGEST: u64 = 30;
 pub(super) struct ProcessPoll(pub(super) Arc<BackgroundPrograms>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct ProcessPollArguments {
     #[schemars(extend("x-aliases" = ["bash_id", "pid", "process_id", "shell_id"]))]
     id: Option<String>,
     /// Seconds to wait for news. Default: 0.
@@ -28,7 +28,7 @@ pub(super) struct Arguments {
 
 #[async_trait]
 impl Tool for ProcessPoll {
-    type Arguments = Arguments;
+    type Arguments = ProcessPollArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Show new output and the state of a background program. Without id: \
@@ -38,7 +38,7 @@ impl Tool for ProcessPoll {
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: ProcessPollArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let wait = Duration::from_secs(arguments.wait.unwrap_or_default().min(LONGEST));

@@ -24,7 +24,7 @@ impl ReadFile {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct ReadFileArguments {
     path: String,
     #[schemars(range(min = 1))]
     start_line: Option<usize>,
@@ -34,7 +34,7 @@ pub(super) struct Arguments {
 
 #[async_trait]
 impl Tool for ReadFile {
-    type Arguments = Arguments;
+    type Arguments = ReadFileArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Read a text file, with line numbers.";
@@ -44,16 +44,16 @@ impl Tool for ReadFile {
             .parallel()
     }
 
-    fn paths(&self, arguments: &Arguments) -> Vec<String> {
+    fn paths(&self, arguments: &ReadFileArguments) -> Vec<String> {
         self.files.canonical_names([&arguments.path])
     }
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: ReadFileArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let Arguments { path, start_line, end_line } = arguments;
+        let ReadFileArguments { path, start_line, end_line } = arguments;
         let editor = self.buffers.editor_for(context);
         let read = self.files.run_in_root_of(context, path, move |workspace, path| {
             let text = editor.read_present(workspace, path)?.text;

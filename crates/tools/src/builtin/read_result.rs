@@ -28,7 +28,7 @@ impl ReadResult {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct ReadResultArguments {
     handle: String,
     /// Bytes. Default: 0.
     offset: Option<usize>,
@@ -39,7 +39,7 @@ pub(super) struct Arguments {
 
 #[async_trait]
 impl Tool for ReadResult {
-    type Arguments = Arguments;
+    type Arguments = ReadResultArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Read more of a truncated result, by its handle.";
@@ -48,10 +48,10 @@ impl Tool for ReadResult {
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: ReadResultArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let Arguments { handle, offset, length } = arguments;
+        let ReadResultArguments { handle, offset, length } = arguments;
         let kept = self.kept.kept_result(&context.session, &handle).await;
         let kept = kept.map_err(|error| ToolError::ExecutionFailed(error.to_string()))?;
         let Some(kept) = kept else {

@@ -60,7 +60,7 @@ impl RunTests {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct RunTestsArguments {
     /// Default: the root.
     #[schemars(extend("x-aliases" = ["cwd", "working_dir"]))]
     directory: Option<String>,
@@ -76,7 +76,7 @@ pub(super) struct Arguments {
 
 #[async_trait]
 impl Tool for RunTests {
-    type Arguments = Arguments;
+    type Arguments = RunTestsArguments;
 
     fn describe(&self) -> Description {
         let network = match self.programs.shell.opened_hosts() {
@@ -90,13 +90,13 @@ impl Tool for RunTests {
         Description { time_limit, ..Description::new("run_tests", ToolClass::Effect, text) }
     }
 
-    async fn caution(&self, _: &Arguments, _: &ToolContext) -> Caution {
+    async fn caution(&self, _: &RunTestsArguments, _: &ToolContext) -> Caution {
         self.programs.shell.caution_by_isolation()
     }
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: RunTestsArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let plan = self.plan(&arguments, Some(context)).await?;
@@ -144,7 +144,11 @@ impl Tool for RunTests {
         Ok(result.into())
     }
 
-    async fn question(&self, arguments: &Arguments, _context: &ToolContext) -> Option<Question> {
+    async fn question(
+        &self,
+        arguments: &RunTestsArguments,
+        _context: &ToolContext,
+    ) -> Option<Question> {
         let command = self.plan(arguments, None).await.ok()?.quoted_text();
         let directory = shown_directory(arguments.directory.as_deref());
         let shown = format!("Run tests in {directory}:\n\n{}", code_block(&command));
@@ -156,10 +160,10 @@ impl RunTests {
     /// Chooses the command. Without `context` (for a prompt), trust is unaffected.
     async fn plan(
         &self,
-        arguments: &Arguments,
+        arguments: &RunTestsArguments,
         context: Option<&ToolContext>,
     ) -> Result<TestCommand, ToolError> {
-        let Arguments { directory, framework, filter, .. } = arguments;
+        let RunTestsArguments { directory, framework, filter, .. } = arguments;
         let (directory, framework, filter) =
             (directory.clone().unwrap_or_default(), *framework, filter.clone());
         let files = self.programs.tool_files();

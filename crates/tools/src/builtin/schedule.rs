@@ -49,7 +49,7 @@ enum ScheduleAction {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct ScheduleToolArguments {
     action: ScheduleAction,
     /// A reminder, sent as it is.
     text: Option<String>,
@@ -71,7 +71,7 @@ pub(super) struct Arguments {
 
 #[async_trait]
 impl Tool for ScheduleTool {
-    type Arguments = Arguments;
+    type Arguments = ScheduleToolArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Remind this chat, or do a task, later or regularly. add needs text \
@@ -79,7 +79,7 @@ impl Tool for ScheduleTool {
         Description::new("schedule", ToolClass::InLog, TEXT).for_everyone()
     }
 
-    async fn caution(&self, arguments: &Arguments, _context: &ToolContext) -> Caution {
+    async fn caution(&self, arguments: &ScheduleToolArguments, _context: &ToolContext) -> Caution {
         match arguments.action {
             ScheduleAction::List => Caution::Never,
             ScheduleAction::Add
@@ -89,14 +89,14 @@ impl Tool for ScheduleTool {
         }
     }
 
-    fn leaving(&self, arguments: &Arguments) -> Vec<Leaving> {
+    fn leaving(&self, arguments: &ScheduleToolArguments) -> Vec<Leaving> {
         let texts = [&arguments.text, &arguments.task].into_iter().flatten();
         texts.cloned().map(Leaving::Text).collect()
     }
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: ScheduleToolArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let chat = own_chat(context)?;
@@ -130,10 +130,10 @@ impl Tool for ScheduleTool {
 impl ScheduleTool {
     async fn add_schedule(
         &self,
-        arguments: Arguments,
+        arguments: ScheduleToolArguments,
         chat: &ChatAddress,
     ) -> Result<ToolOutcome, ToolError> {
-        let Arguments { text, task, r#in, at, every, cron, zone, .. } = arguments;
+        let ScheduleToolArguments { text, task, r#in, at, every, cron, zone, .. } = arguments;
         let work = scheduled_work(text, task)?;
         if self.schedules_of_chat(chat).await?.len() >= MOST {
             return Err(failed_schedule(&format!(
@@ -184,7 +184,7 @@ impl ScheduleTool {
 
     async fn change_schedule(
         &self,
-        arguments: &Arguments,
+        arguments: &ScheduleToolArguments,
         chat: &ChatAddress,
         done: &str,
         change: impl FnOnce(&Schedule) -> Result<ScheduleChange, ToolError> + Send,

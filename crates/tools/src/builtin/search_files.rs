@@ -34,7 +34,7 @@ impl SearchFiles {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct SearchFilesArguments {
     #[schemars(extend("x-aliases" = ["query", "t"]))]
     pattern: String,
     /// Directory or file.
@@ -68,7 +68,7 @@ enum CaseMode {
 
 #[async_trait]
 impl Tool for SearchFiles {
-    type Arguments = Arguments;
+    type Arguments = SearchFilesArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Search text files for a regular expression, or the definition of a \
@@ -79,13 +79,13 @@ impl Tool for SearchFiles {
             .parallel()
     }
 
-    fn paths(&self, arguments: &Arguments) -> Vec<String> {
+    fn paths(&self, arguments: &SearchFilesArguments) -> Vec<String> {
         self.files.canonical_names([arguments.path.as_deref().unwrap_or_default()])
     }
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: SearchFilesArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         // A child token with a guard: a timeout drops this future, and the guard then stops the
@@ -110,7 +110,7 @@ struct FileSearch {
 }
 
 impl FileSearch {
-    fn new(arguments: &Arguments) -> Result<Self, ToolError> {
+    fn new(arguments: &SearchFilesArguments) -> Result<Self, ToolError> {
         if arguments.pattern.is_empty() {
             return Err(invalid_arguments("pattern is empty; to list files, use list_directory"));
         }
@@ -128,7 +128,7 @@ impl FileSearch {
     fn run(
         mut self,
         workspace: &Workspace,
-        arguments: &Arguments,
+        arguments: &SearchFilesArguments,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<String, ToolError> {
         let given = arguments.path.as_deref().unwrap_or_default();
@@ -163,7 +163,7 @@ impl FileSearch {
         workspace: &Workspace,
         path: &WorkspacePath,
         is_named: bool,
-        arguments: &Arguments,
+        arguments: &SearchFilesArguments,
     ) -> Result<(), ToolError> {
         // `apart` counts trust separately: only a file with a match lowers the call's trust.
         let apart = workspace.examine_apart();
@@ -192,7 +192,7 @@ impl FileSearch {
     fn matcher_for(
         &mut self,
         extension: &str,
-        arguments: &Arguments,
+        arguments: &SearchFilesArguments,
     ) -> Result<RegexMatcher, ToolError> {
         let definitions = arguments.definitions.unwrap_or(false);
         let key = if definitions { extension.to_owned() } else { String::new() };
@@ -207,10 +207,10 @@ impl FileSearch {
 }
 
 fn compile_matcher(
-    arguments: &Arguments,
+    arguments: &SearchFilesArguments,
     extension: Option<&str>,
 ) -> Result<RegexMatcher, ToolError> {
-    let Arguments { pattern, case, literal, .. } = arguments;
+    let SearchFilesArguments { pattern, case, literal, .. } = arguments;
     let pattern = if literal.unwrap_or(false) { regex::escape(pattern) } else { pattern.clone() };
     let has_capitals = pattern.chars().any(char::is_uppercase);
     let mut builder = RegexMatcherBuilder::new();

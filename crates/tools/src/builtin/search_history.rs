@@ -36,7 +36,7 @@ impl SearchHistory {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct SearchHistoryArguments {
     query: String,
     /// Up to 20. Default: 5.
     #[schemars(range(min = 1, max = 20))]
@@ -47,7 +47,7 @@ pub(super) struct Arguments {
 
 #[async_trait]
 impl Tool for SearchHistory {
-    type Arguments = Arguments;
+    type Arguments = SearchHistoryArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Search past conversations with this person or group.";
@@ -59,10 +59,10 @@ impl Tool for SearchHistory {
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: SearchHistoryArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let Arguments { query, limit, before } = arguments;
+        let SearchHistoryArguments { query, limit, before } = arguments;
         if match_query(&query).is_none() {
             return Err(ToolError::InvalidArgs("query contains no word".to_owned()));
         }

@@ -50,7 +50,7 @@ impl SpawnTool {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct SpawnToolArguments {
     /// All that the sub-agent has to know.
     #[schemars(length(min = 1), extend("x-aliases" = ["prompt"]))]
     task: String,
@@ -65,7 +65,7 @@ pub(super) struct Arguments {
 
 #[async_trait]
 impl Tool for SpawnTool {
-    type Arguments = Arguments;
+    type Arguments = SpawnToolArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Give a task to a sub-agent and wait for its answer. Several calls at \
@@ -79,10 +79,10 @@ impl Tool for SpawnTool {
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: SpawnToolArguments,
         _context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let Arguments { task, label, agent, background } = arguments;
+        let SpawnToolArguments { task, label, agent, background } = arguments;
         if task.trim().is_empty() {
             return Err(ToolError::InvalidArgs("task is empty".to_owned()));
         }

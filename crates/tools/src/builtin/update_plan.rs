@@ -13,7 +13,7 @@ use serde_json::json;
 pub(super) struct UpdatePlan;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct UpdatePlanArguments {
     #[schemars(length(min = 1, max = 50), extend("x-aliases" = ["plan", "todos"]))]
     entries: Vec<PlannedStep>,
 }
@@ -47,7 +47,7 @@ enum StepPriority {
 
 #[async_trait]
 impl Tool for UpdatePlan {
-    type Arguments = Arguments;
+    type Arguments = UpdatePlanArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Show your plan for a task of several steps. Send all entries again \
@@ -57,7 +57,7 @@ impl Tool for UpdatePlan {
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: UpdatePlanArguments,
         _context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let mut steps = (1..).zip(&arguments.entries);
@@ -69,7 +69,7 @@ impl Tool for UpdatePlan {
         }
     }
 
-    async fn caution(&self, _arguments: &Arguments, _context: &ToolContext) -> Caution {
+    async fn caution(&self, _arguments: &UpdatePlanArguments, _context: &ToolContext) -> Caution {
         Caution::Never
     }
 }

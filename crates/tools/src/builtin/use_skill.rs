@@ -25,7 +25,7 @@ impl UseSkill {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct UseSkillArguments {
     #[schemars(extend("x-aliases" = ["skill", "skill_name"]))]
     name: String,
     file: Option<String>,
@@ -33,7 +33,7 @@ pub(super) struct Arguments {
 
 #[async_trait]
 impl Tool for UseSkill {
-    type Arguments = Arguments;
+    type Arguments = UseSkillArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Load a skill.";
@@ -42,7 +42,7 @@ impl Tool for UseSkill {
 
     async fn execute(
         &self,
-        Arguments { name, file }: Arguments,
+        UseSkillArguments { name, file }: UseSkillArguments,
         _context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let file = file.filter(|file| !file.trim().is_empty());

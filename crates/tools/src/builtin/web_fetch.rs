@@ -32,7 +32,7 @@ impl WebFetch {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct WebFetchArguments {
     #[schemars(length(min = 1, max = 2000))]
     url: String,
     /// markdown: the readable part; text: with its markup; json: a value a line. Default: markdown.
@@ -46,7 +46,7 @@ pub(super) struct Arguments {
 
 #[async_trait]
 impl Tool for WebFetch {
-    type Arguments = Arguments;
+    type Arguments = WebFetchArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Read a web page; offset continues.";
@@ -58,10 +58,10 @@ impl Tool for WebFetch {
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: WebFetchArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let Arguments { url, format, offset, length } = arguments;
+        let WebFetchArguments { url, format, offset, length } = arguments;
         let redirects = if context.trust.suffices_for(context.role) {
             FollowedRedirects::Anywhere
         } else {
@@ -72,11 +72,15 @@ impl Tool for WebFetch {
         Ok(part_of_page(&view, offset.unwrap_or(0), length)?.into())
     }
 
-    fn leaving(&self, arguments: &Arguments) -> Vec<Leaving> {
+    fn leaving(&self, arguments: &WebFetchArguments) -> Vec<Leaving> {
         vec![Leaving::Url(arguments.url.trim().to_owned())]
     }
 
-    async fn question(&self, arguments: &Arguments, _context: &ToolContext) -> Option<Question> {
+    async fn question(
+        &self,
+        arguments: &WebFetchArguments,
+        _context: &ToolContext,
+    ) -> Option<Question> {
         let url = Url::parse(arguments.url.trim()).ok()?;
         // Show the parsed URL: it has no invisible characters, and backquotes are percent-encoded.
         let shown = format!("Fetch `{}`", url.as_str().replace('`', "%60"));

@@ -40,7 +40,7 @@ async fn web_fetch_question_shows_the_exact_url_and_grants_its_host() {
     ];
     let fetch = WebFetch { web: web() };
     for (url, asked) in table {
-        let arguments: Arguments = arguments(json!({ "url": url }));
+        let arguments: WebFetchArguments = arguments(json!({ "url": url }));
         assert_eq!(fetch.leaving(&arguments), [Leaving::Url(url.trim().to_owned())]);
         let question = fetch.question(&arguments, &tool_context()).await;
         let question = question.as_ref().map(|it| (it.shown.as_str(), it.scope.as_str()));
@@ -50,7 +50,8 @@ async fn web_fetch_question_shows_the_exact_url_and_grants_its_host() {
 
 #[tokio::test]
 async fn web_search_leaving_contains_the_query() {
-    let arguments: web_search::Arguments = arguments(json!({ "query": "the `mill`\nturns" }));
+    let arguments: web_search::WebSearchArguments =
+        arguments(json!({ "query": "the `mill`\nturns" }));
     let search = WebSearch::from_web(web());
     let query = Leaving::Data("the `mill`\nturns".to_owned());
     assert_eq!(search.leaving(&arguments), [query]);

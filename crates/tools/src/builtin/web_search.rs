@@ -39,7 +39,7 @@ impl WebSearch {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct WebSearchArguments {
     #[schemars(length(min = 1, max = 400))]
     query: String,
     /// Default: 8.
@@ -49,7 +49,7 @@ pub(super) struct Arguments {
 
 #[async_trait]
 impl Tool for WebSearch {
-    type Arguments = Arguments;
+    type Arguments = WebSearchArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Search the web. Returns titles, URLs and snippets.";
@@ -62,7 +62,7 @@ impl Tool for WebSearch {
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: WebSearchArguments,
         _context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let Some(search) = &self.web.search else {
@@ -83,7 +83,7 @@ impl Tool for WebSearch {
         .into())
     }
 
-    fn leaving(&self, arguments: &Arguments) -> Vec<Leaving> {
+    fn leaving(&self, arguments: &WebSearchArguments) -> Vec<Leaving> {
         vec![Leaving::Data(arguments.query.clone())]
     }
 
@@ -92,7 +92,11 @@ impl Tool for WebSearch {
         results.filter_map(|found| found["url"].as_str().map(str::to_owned)).collect()
     }
 
-    async fn question(&self, arguments: &Arguments, _context: &ToolContext) -> Option<Question> {
+    async fn question(
+        &self,
+        arguments: &WebSearchArguments,
+        _context: &ToolContext,
+    ) -> Option<Question> {
         let name = self.web.search.as_ref()?.name();
         let query = arguments.query.replace('`', "'").replace(['\r', '\n'], " ");
         let shown = format!("Search the web ({name}) for `{query}`");

@@ -27,14 +27,14 @@ impl WriteFile {
 }
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
-pub(super) struct Arguments {
+pub(super) struct WriteFileArguments {
     path: String,
     content: String,
 }
 
 #[async_trait]
 impl Tool for WriteFile {
-    type Arguments = Arguments;
+    type Arguments = WriteFileArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Write a whole text file.";
@@ -43,17 +43,17 @@ impl Tool for WriteFile {
             .and(&self.files.describe_beside(RootAccess::Change))
     }
 
-    async fn caution(&self, arguments: &Arguments, _: &ToolContext) -> Caution {
+    async fn caution(&self, arguments: &WriteFileArguments, _: &ToolContext) -> Caution {
         self.files.caution_for_change(vec![arguments.path.clone()]).await
     }
 
-    fn paths(&self, arguments: &Arguments) -> Vec<String> {
+    fn paths(&self, arguments: &WriteFileArguments) -> Vec<String> {
         self.files.canonical_names([&arguments.path])
     }
 
     async fn prepare(
         &self,
-        arguments: &Arguments,
+        arguments: &WriteFileArguments,
         context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
         let (path, content) = (arguments.path.clone(), arguments.content.clone());
@@ -66,10 +66,10 @@ impl Tool for WriteFile {
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: WriteFileArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let Arguments { path, content } = arguments;
+        let WriteFileArguments { path, content } = arguments;
         let report = format!("wrote {} bytes to {path}", content.len());
         let editor = self.buffers.editor_for(context);
         let saved = self.files.run_in_root_of(context, path, move |workspace, path| {
@@ -78,8 +78,12 @@ impl Tool for WriteFile {
         Ok(json!(format!("{report}{}", saved.await?.report_note())).into())
     }
 
-    async fn question(&self, arguments: &Arguments, context: &ToolContext) -> Option<Question> {
-        let Arguments { path, content } = arguments.clone();
+    async fn question(
+        &self,
+        arguments: &WriteFileArguments,
+        context: &ToolContext,
+    ) -> Option<Question> {
+        let WriteFileArguments { path, content } = arguments.clone();
         self.files
             .question_for_change(path, self.buffers.editor_for(context), move |_, _| Ok(content))
             .await

@@ -12,7 +12,7 @@ use super::status::git_status;
 pub(in crate::builtin) struct GitAdd(pub(in crate::builtin) WorkspaceGit);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(in crate::builtin) struct Arguments {
+pub(in crate::builtin) struct GitAddArguments {
     /// Directory of the repository. Default: the root.
     #[schemars(extend("x-aliases" = ["repo", "repo_path"]))]
     repository: Option<String>,
@@ -26,7 +26,7 @@ pub(in crate::builtin) struct Arguments {
 
 #[async_trait]
 impl Tool for GitAdd {
-    type Arguments = Arguments;
+    type Arguments = GitAddArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Stage changes. Returns the status.";
@@ -34,16 +34,16 @@ impl Tool for GitAdd {
         Description { time_limit: self.0.time_limit(2), ..described }
     }
 
-    async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
+    async fn caution(&self, arguments: &GitAddArguments, context: &ToolContext) -> Caution {
         self.0.caution_for_repository(arguments.repository.as_deref(), context).await
     }
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: GitAddArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let Arguments { repository, paths, all } = arguments;
+        let GitAddArguments { repository, paths, all } = arguments;
         let repository = repository.as_deref();
         let mut words = vec!["add", "--all"];
         match (all.unwrap_or(false), paths.is_empty()) {

@@ -12,7 +12,7 @@ use super::repository::WorkspaceGit;
 pub(in crate::builtin) struct GitBranches(pub(in crate::builtin) WorkspaceGit);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(in crate::builtin) struct Arguments {
+pub(in crate::builtin) struct GitBranchesArguments {
     /// Directory of the repository. Default: the root.
     #[schemars(extend("x-aliases" = ["repo", "repo_path"]))]
     repository: Option<String>,
@@ -20,7 +20,7 @@ pub(in crate::builtin) struct Arguments {
 
 #[async_trait]
 impl Tool for GitBranches {
-    type Arguments = Arguments;
+    type Arguments = GitBranchesArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "List branches, newest commit first.";
@@ -29,13 +29,13 @@ impl Tool for GitBranches {
         Description { time_limit: self.0.time_limit(1), ..described }
     }
 
-    async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
+    async fn caution(&self, arguments: &GitBranchesArguments, context: &ToolContext) -> Caution {
         self.0.caution_for_repository(arguments.repository.as_deref(), context).await
     }
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: GitBranchesArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let words =

@@ -22,7 +22,7 @@ const NOTHING: [&str; 3] = ["nothing to commit", "no changes added", "nothing ad
 pub(in crate::builtin) struct GitCommit(pub(in crate::builtin) WorkspaceGit);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(in crate::builtin) struct Arguments {
+pub(in crate::builtin) struct GitCommitArguments {
     /// Directory of the repository. Default: the root.
     #[schemars(extend("x-aliases" = ["repo", "repo_path"]))]
     repository: Option<String>,
@@ -34,7 +34,7 @@ pub(in crate::builtin) struct Arguments {
 
 #[async_trait]
 impl Tool for GitCommit {
-    type Arguments = Arguments;
+    type Arguments = GitCommitArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Commit the staged changes.";
@@ -42,16 +42,16 @@ impl Tool for GitCommit {
         Description { time_limit: self.0.time_limit(4), ..described }
     }
 
-    async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
+    async fn caution(&self, arguments: &GitCommitArguments, context: &ToolContext) -> Caution {
         self.0.caution_for_repository(arguments.repository.as_deref(), context).await
     }
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: GitCommitArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let Arguments { repository, message, all } = arguments;
+        let GitCommitArguments { repository, message, all } = arguments;
         if message.trim().is_empty() {
             return Err(ToolError::InvalidArgs("message is empty".to_owned()));
         }

@@ -13,7 +13,7 @@ use super::repository::{WorkspaceGit, check_name};
 pub(in crate::builtin) struct GitDiff(pub(in crate::builtin) WorkspaceGit);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(in crate::builtin) struct Arguments {
+pub(in crate::builtin) struct GitDiffArguments {
     /// Directory of the repository. Default: the root.
     #[schemars(extend("x-aliases" = ["repo", "repo_path"]))]
     repository: Option<String>,
@@ -30,7 +30,7 @@ pub(in crate::builtin) struct Arguments {
 
 #[async_trait]
 impl Tool for GitDiff {
-    type Arguments = Arguments;
+    type Arguments = GitDiffArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Show unstaged or staged changes, or those between two revisions.";
@@ -39,16 +39,16 @@ impl Tool for GitDiff {
         Description { time_limit: self.0.time_limit(2), ..described }
     }
 
-    async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
+    async fn caution(&self, arguments: &GitDiffArguments, context: &ToolContext) -> Caution {
         self.0.caution_for_repository(arguments.repository.as_deref(), context).await
     }
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: GitDiffArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let Arguments { repository, staged, path, from, to } = arguments;
+        let GitDiffArguments { repository, staged, path, from, to } = arguments;
         let staged = staged.unwrap_or(false);
         if to.is_some() && (from.is_none() || staged) {
             let why = "to goes with from, and without staged";

@@ -15,7 +15,7 @@ const DEFAULT_COUNT: u64 = 20;
 pub(in crate::builtin) struct GitLog(pub(in crate::builtin) WorkspaceGit);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(in crate::builtin) struct Arguments {
+pub(in crate::builtin) struct GitLogArguments {
     /// Directory of the repository. Default: the root.
     #[schemars(extend("x-aliases" = ["repo", "repo_path"]))]
     repository: Option<String>,
@@ -32,7 +32,7 @@ pub(in crate::builtin) struct Arguments {
 
 #[async_trait]
 impl Tool for GitLog {
-    type Arguments = Arguments;
+    type Arguments = GitLogArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "List commits, newest first.";
@@ -41,16 +41,16 @@ impl Tool for GitLog {
         Description { time_limit: self.0.time_limit(1), ..described }
     }
 
-    async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
+    async fn caution(&self, arguments: &GitLogArguments, context: &ToolContext) -> Caution {
         self.0.caution_for_repository(arguments.repository.as_deref(), context).await
     }
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: GitLogArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let Arguments { repository, count, path, since, revision } = arguments;
+        let GitLogArguments { repository, count, path, since, revision } = arguments;
         let count = format!("--max-count={}", count.unwrap_or(DEFAULT_COUNT));
         let since = since.map(|since| format!("--since={since}"));
         let mut words = vec!["log", LOG_FORMAT, "--no-show-signature", &count];

@@ -33,7 +33,7 @@ const NO_NETWORK: [&str; 10] = [
 pub(in crate::builtin) struct GitPush(pub(in crate::builtin) WorkspaceGit);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(in crate::builtin) struct Arguments {
+pub(in crate::builtin) struct GitPushArguments {
     /// Directory of the repository. Default: the root.
     #[schemars(extend("x-aliases" = ["repo", "repo_path"]))]
     repository: Option<String>,
@@ -58,7 +58,7 @@ struct PushTarget {
 
 #[async_trait]
 impl Tool for GitPush {
-    type Arguments = Arguments;
+    type Arguments = GitPushArguments;
 
     fn describe(&self) -> Description {
         let reached = match self.0.opened_hosts() {
@@ -77,7 +77,7 @@ impl Tool for GitPush {
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: GitPushArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let PushTarget { remote, branch, commit, url, is_elsewhere } =
@@ -107,11 +107,15 @@ impl Tool for GitPush {
         }
     }
 
-    async fn caution(&self, _arguments: &Arguments, _context: &ToolContext) -> Caution {
+    async fn caution(&self, _arguments: &GitPushArguments, _context: &ToolContext) -> Caution {
         Caution::Always
     }
 
-    async fn question(&self, arguments: &Arguments, context: &ToolContext) -> Option<Question> {
+    async fn question(
+        &self,
+        arguments: &GitPushArguments,
+        context: &ToolContext,
+    ) -> Option<Question> {
         let target = self.push_target(arguments, context).await.ok()?;
         let count = format!("--max-count={}", SHOWN_COMMITS + 1);
         let branch = format!("refs/heads/{}", target.branch);
@@ -145,7 +149,7 @@ fn push_question(
 impl GitPush {
     async fn push_target(
         &self,
-        arguments: &Arguments,
+        arguments: &GitPushArguments,
         context: &ToolContext,
     ) -> Result<PushTarget, ToolError> {
         let repository = arguments.repository.as_deref();

@@ -13,7 +13,7 @@ use super::repository::WorkspaceGit;
 pub(in crate::builtin) struct GitStatus(pub(in crate::builtin) WorkspaceGit);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(in crate::builtin) struct Arguments {
+pub(in crate::builtin) struct GitStatusArguments {
     /// Directory of the repository. Default: the root.
     #[schemars(extend("x-aliases" = ["repo", "repo_path"]))]
     repository: Option<String>,
@@ -21,7 +21,7 @@ pub(in crate::builtin) struct Arguments {
 
 #[async_trait]
 impl Tool for GitStatus {
-    type Arguments = Arguments;
+    type Arguments = GitStatusArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Show the branch, staged and unstaged changes, untracked files, \
@@ -31,13 +31,13 @@ impl Tool for GitStatus {
         Description { time_limit: self.0.time_limit(1), ..described }
     }
 
-    async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
+    async fn caution(&self, arguments: &GitStatusArguments, context: &ToolContext) -> Caution {
         self.0.caution_for_repository(arguments.repository.as_deref(), context).await
     }
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: GitStatusArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         Ok(git_status(&self.0, arguments.repository.as_deref(), context).await?.into())

@@ -12,7 +12,7 @@ use super::status::git_status;
 pub(in crate::builtin) struct GitSwitch(pub(in crate::builtin) WorkspaceGit);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(in crate::builtin) struct Arguments {
+pub(in crate::builtin) struct GitSwitchArguments {
     /// Directory of the repository. Default: the root.
     #[schemars(extend("x-aliases" = ["repo", "repo_path"]))]
     repository: Option<String>,
@@ -27,7 +27,7 @@ pub(in crate::builtin) struct Arguments {
 
 #[async_trait]
 impl Tool for GitSwitch {
-    type Arguments = Arguments;
+    type Arguments = GitSwitchArguments;
 
     fn describe(&self) -> Description {
         const TEXT: &str = "Switch to a branch, or create it; changes come along. Returns the \
@@ -36,16 +36,16 @@ impl Tool for GitSwitch {
         Description { time_limit: self.0.time_limit(2), ..described }
     }
 
-    async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
+    async fn caution(&self, arguments: &GitSwitchArguments, context: &ToolContext) -> Caution {
         self.0.caution_for_repository(arguments.repository.as_deref(), context).await
     }
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: GitSwitchArguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let Arguments { repository, branch, create, from } = arguments;
+        let GitSwitchArguments { repository, branch, create, from } = arguments;
         let (repository, create) = (repository.as_deref(), create.unwrap_or(false));
         check_ref("branch", &branch)?;
         let mut words = vec!["switch", "--quiet", "--no-recurse-submodules"];
