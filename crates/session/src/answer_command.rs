@@ -5,12 +5,12 @@ use crate::command_plan::CommandPlan;
 use crate::questions::USAGE;
 
 /// Plans `/answer`.
-pub(crate) fn plan(questions: &Questions, argument: &str) -> CommandPlan {
+pub(crate) fn plan_answer(questions: &Questions, argument: &str) -> CommandPlan {
     let Some((code, text)) = argument.split_once(char::is_whitespace) else {
-        return CommandPlan::say(USAGE);
+        return CommandPlan::with_text(USAGE);
     };
     match questions.take_answer(code, text.trim()) {
-        Ok(taken) => CommandPlan::say(taken.reply()).giving(taken),
-        Err(problem) => CommandPlan::say(problem),
+        Ok(taken) => CommandPlan::with_text(taken.reply_text()).with_answer(taken),
+        Err(problem) => CommandPlan::with_text(problem),
     }
 }

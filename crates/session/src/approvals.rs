@@ -57,7 +57,7 @@ pub(crate) async fn open_calls(
 }
 
 /// Plans `/approve`. `open` lists the open calls.
-pub(crate) fn approve(argument: &str, open: &str) -> CommandPlan {
+pub(crate) fn plan_approval(argument: &str, open: &str) -> CommandPlan {
     let mut words = argument.split_whitespace();
     let mut wait = None;
     let mut decision = ApprovalDecision::Once;
@@ -68,28 +68,37 @@ pub(crate) fn approve(argument: &str, open: &str) -> CommandPlan {
         }
         match word.to_ascii_lowercase().parse::<WaitId>() {
             Ok(id) if wait.is_none() => wait = Some(id),
-            _ => return CommandPlan::say("Write /approve, /approve w7, or /approve w7 session."),
+            _ => {
+                return CommandPlan::with_text(
+                    "Write /approve, /approve w7, or /approve w7 session.",
+                );
+            }
         }
     }
     let done = match decision {
         ApprovalDecision::ForSession => "Allowed, and similar calls too for this session.",
         _ => "Allowed.",
     };
-    plan(wait, &decision, done, open)
+    plan_decision(wait, &decision, done, open)
 }
 
 /// Plans `/deny`. `open` lists the open calls.
-pub(crate) fn deny(argument: &str, open: &str) -> CommandPlan {
+pub(crate) fn plan_denial(argument: &str, open: &str) -> CommandPlan {
     let (first, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     let (wait, why) = match first.to_ascii_lowercase().parse::<WaitId>() {
         Ok(wait) => (Some(wait), rest.trim()),
         Err(_) => (None, argument),
     };
     let why = (!why.is_empty()).then(|| why.to_owned());
-    plan(wait, &ApprovalDecision::Denied { why }, "Denied.", open)
+    plan_decision(wait, &ApprovalDecision::Denied { why }, "Denied.", open)
 }
 
-fn plan(wait: Option<WaitId>, decision: &ApprovalDecision, done: &str, open: &str) -> CommandPlan {
+fn plan_decision(
+    wait: Option<WaitId>,
+    decision: &ApprovalDecision,
+    done: &str,
+    open: &str,
+) -> CommandPlan {
     let action = CommandAction::Resolve {
         wait,
         kind: WaitKind::Approval,
@@ -102,7 +111,7 @@ fn plan(wait: Option<WaitId>, decision: &ApprovalDecision, done: &str, open: &st
         (None, "") => NOT_ONE,
         (None, open) => open,
     };
-    CommandPlan::act(action, done, nothing)
+    CommandPlan::with_action(action, done, nothing)
 }
 
 /// Decisions from the command line.
@@ -120,7 +129,7 @@ impl Decisions {
         Self { turns, query, lanes: None }
     }
 
-    pub(crate) fn of(lanes: &Arc<Lanes>) -> Self {
+    pub(crate) fn from_lanes(lanes: &Arc<Lanes>) -> Self {
         let (turns, query) = (lanes.parts.turns.clone(), lanes.parts.query.clone());
         Self { turns, query, lanes: Some(lanes.clone()) }
     }

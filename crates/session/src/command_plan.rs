@@ -19,16 +19,20 @@ pub(crate) struct CommandPlan {
 }
 
 impl CommandPlan {
-    pub(crate) fn say(text: impl Into<String>) -> Self {
-        Self::act(CommandAction::None, text, "")
+    pub(crate) fn with_text(text: impl Into<String>) -> Self {
+        Self::with_action(CommandAction::None, text, "")
     }
 
-    pub(crate) fn act(action: CommandAction, done: impl Into<String>, nothing: &str) -> Self {
+    pub(crate) fn with_action(
+        action: CommandAction,
+        done: impl Into<String>,
+        nothing: &str,
+    ) -> Self {
         let (done, nothing) = (done.into(), nothing.to_owned());
         Self { action, done, nothing, choices: Vec::new(), is_in_place: false, answer: None }
     }
 
-    pub(crate) fn giving(self, answer: TakenAnswer) -> Self {
+    pub(crate) fn with_answer(self, answer: TakenAnswer) -> Self {
         Self { answer: Some(answer), ..self }
     }
 
@@ -43,7 +47,11 @@ impl CommandPlan {
     }
 
     /// Plans the replies in the chat of the command.
-    pub(crate) fn reply(&self, parts: &SessionParts, command: &LoggedInbound) -> CommandReply {
+    pub(crate) fn plan_replies(
+        &self,
+        parts: &SessionParts,
+        command: &LoggedInbound,
+    ) -> CommandReply {
         let say = |text: &str, choices: &[Choice]| -> Option<Planned> {
             let content = Content { choices: choices.to_vec(), ..Content::text(text) };
             if text.is_empty() { None } else { parts.plan_message(command, &content) }

@@ -15,7 +15,7 @@ use crate::command_plan::CommandPlan;
 use crate::lane::Lanes;
 use crate::outcomes::note_outcomes;
 use crate::status_text::StatusFacts;
-use crate::usage::usage;
+use crate::usage::usage_reply;
 use crate::{
     SessionParts, answer_command, approvals, job_command, memory, mode, model, people, retry,
     tasks, think, voice_command, welcome,
@@ -25,13 +25,13 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ChatCommand {
     shown: CommandHelp,
-    verb: Verb,
-    access: Access,
+    verb: CommandVerb,
+    access: CommandAccess,
 }
 
 /// The people and chats that may use a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Access {
+enum CommandAccess {
     /// Everyone with access, in any of their chats.
     Everybody,
     /// Owners, in any of their chats.
@@ -42,33 +42,33 @@ enum Access {
 
 impl ChatCommand {
     const fn new(
-        verb: Verb,
+        verb: CommandVerb,
         name: &'static str,
         argument: &'static str,
         help: &'static str,
     ) -> Self {
-        Self { shown: CommandHelp { name, argument, help }, verb, access: Access::Everybody }
+        Self { shown: CommandHelp { name, argument, help }, verb, access: CommandAccess::Everybody }
     }
 
     const fn for_owners_in_private(self) -> Self {
-        Self { access: Access::OwnersInPrivate, ..self }
+        Self { access: CommandAccess::OwnersInPrivate, ..self }
     }
 
     const fn for_owners(self) -> Self {
-        Self { access: Access::Owners, ..self }
+        Self { access: CommandAccess::Owners, ..self }
     }
 
     fn is_for(&self, is_owner: bool, chat: ChatKind) -> bool {
         match self.access {
-            Access::Everybody => true,
-            Access::Owners => is_owner,
-            Access::OwnersInPrivate => is_owner && chat == ChatKind::Private,
+            CommandAccess::Everybody => true,
+            CommandAccess::Owners => is_owner,
+            CommandAccess::OwnersInPrivate => is_owner && chat == ChatKind::Private,
         }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verb {
+enum CommandVerb {
     Answer,
     Approve,
     Compact,
@@ -102,36 +102,36 @@ pub fn commands() -> impl Iterator<Item = CommandHelp> {
 
 #[rustfmt::skip]
 const COMMANDS: &[ChatCommand] = &[
-    ChatCommand::new(Verb::Answer, "answer", "code [text | decline]", "answer the question of a server, or decline it").for_owners(),
-    ChatCommand::new(Verb::Approve, "approve", "[w… [session]]", "let me do what I asked for, once or for this session").for_owners(),
-    ChatCommand::new(Verb::Compact, "compact", "", "replace the earlier conversation with a summary"),
-    ChatCommand::new(Verb::Deny, "deny", "[w…] [why]", "do not let me do what I asked for").for_owners(),
-    ChatCommand::new(Verb::Help, "help", "", "show what I understand"),
-    ChatCommand::new(Verb::Id, "id", "", "show the ids of this chat and of yourself"),
-    ChatCommand::new(Verb::Job, "job", "[agent task | show j… | logs j… | cancel j…]", "give an agent a job, or show or cancel jobs").for_owners(),
-    ChatCommand::new(Verb::Link, "link", "[chat | remove chat]", "let another private chat join this conversation").for_owners_in_private(),
-    ChatCommand::new(Verb::Memory, "memory", "[words | add … | forget m…]", "show, add or forget what I remember here"),
-    ChatCommand::new(Verb::Mode, "mode", "[default|ask|read]", "show what I may do without asking; owners choose it"),
-    ChatCommand::new(Verb::Model, "model", "[provider/model | default]", "which model answers here; owners choose it"),
-    ChatCommand::new(Verb::New, "new", "", "start a new conversation: forget this one"),
-    ChatCommand::new(Verb::Pair, "pair", "[approve|deny code]", "let strangers speak with me").for_owners_in_private(),
-    ChatCommand::new(Verb::Queue, "queue", "[queue|collect|steer|interrupt]", "show or choose what happens to messages that arrive while I work"),
-    ChatCommand::new(Verb::Resend, "resend", "", "resend what did not arrive"),
-    ChatCommand::new(Verb::Retry, "retry", "[w…]", "repeat what was interrupted or failed"),
-    ChatCommand::new(Verb::Skip, "skip", "[w…]", "continue without what was interrupted"),
-    ChatCommand::new(Verb::Status, "status", "", "show what I am doing"),
-    ChatCommand::new(Verb::Stop, "stop", "", "stop the current work; background programs continue"),
-    ChatCommand::new(Verb::Tasks, "tasks", "[t… | cancel t…]", "show or cancel the tasks that I have given to sub-agents"),
-    ChatCommand::new(Verb::Think, "think", "[off|low|medium|high|default]", "show how much I think; owners choose it"),
-    ChatCommand::new(Verb::Trust, "trust", "", "trust what I have read in this conversation so far").for_owners(),
-    ChatCommand::new(Verb::Usage, "usage", "", "show what this conversation has cost"),
-    ChatCommand::new(Verb::Voice, "voice", "[on|off|auto]", "show or choose which answers I also speak"),
+    ChatCommand::new(CommandVerb::Answer, "answer", "code [text | decline]", "answer the question of a server, or decline it").for_owners(),
+    ChatCommand::new(CommandVerb::Approve, "approve", "[w… [session]]", "let me do what I asked for, once or for this session").for_owners(),
+    ChatCommand::new(CommandVerb::Compact, "compact", "", "replace the earlier conversation with a summary"),
+    ChatCommand::new(CommandVerb::Deny, "deny", "[w…] [why]", "do not let me do what I asked for").for_owners(),
+    ChatCommand::new(CommandVerb::Help, "help", "", "show what I understand"),
+    ChatCommand::new(CommandVerb::Id, "id", "", "show the ids of this chat and of yourself"),
+    ChatCommand::new(CommandVerb::Job, "job", "[agent task | show j… | logs j… | cancel j…]", "give an agent a job, or show or cancel jobs").for_owners(),
+    ChatCommand::new(CommandVerb::Link, "link", "[chat | remove chat]", "let another private chat join this conversation").for_owners_in_private(),
+    ChatCommand::new(CommandVerb::Memory, "memory", "[words | add … | forget m…]", "show, add or forget what I remember here"),
+    ChatCommand::new(CommandVerb::Mode, "mode", "[default|ask|read]", "show what I may do without asking; owners choose it"),
+    ChatCommand::new(CommandVerb::Model, "model", "[provider/model | default]", "which model answers here; owners choose it"),
+    ChatCommand::new(CommandVerb::New, "new", "", "start a new conversation: forget this one"),
+    ChatCommand::new(CommandVerb::Pair, "pair", "[approve|deny code]", "let strangers speak with me").for_owners_in_private(),
+    ChatCommand::new(CommandVerb::Queue, "queue", "[queue|collect|steer|interrupt]", "show or choose what happens to messages that arrive while I work"),
+    ChatCommand::new(CommandVerb::Resend, "resend", "", "resend what did not arrive"),
+    ChatCommand::new(CommandVerb::Retry, "retry", "[w…]", "repeat what was interrupted or failed"),
+    ChatCommand::new(CommandVerb::Skip, "skip", "[w…]", "continue without what was interrupted"),
+    ChatCommand::new(CommandVerb::Status, "status", "", "show what I am doing"),
+    ChatCommand::new(CommandVerb::Stop, "stop", "", "stop the current work; background programs continue"),
+    ChatCommand::new(CommandVerb::Tasks, "tasks", "[t… | cancel t…]", "show or cancel the tasks that I have given to sub-agents"),
+    ChatCommand::new(CommandVerb::Think, "think", "[off|low|medium|high|default]", "show how much I think; owners choose it"),
+    ChatCommand::new(CommandVerb::Trust, "trust", "", "trust what I have read in this conversation so far").for_owners(),
+    ChatCommand::new(CommandVerb::Usage, "usage", "", "show what this conversation has cost"),
+    ChatCommand::new(CommandVerb::Voice, "voice", "[on|off|auto]", "show or choose which answers I also speak"),
 ];
 
 /// Runs every accepted command, in order.
 pub(crate) async fn act_on_all(lanes: &Arc<Lanes>) -> Result<(), StoreError> {
     for command in lanes.parts.with_retry(|| lanes.parts.inbox.open_commands()).await? {
-        let bug = match catch_panic(act(lanes, &command)).await {
+        let bug = match catch_panic(run_command(lanes, &command)).await {
             Ok(Err(StoreError::Internal(bug))) | Err(CaughtPanic(bug)) => bug,
             Ok(acted) => {
                 acted?;
@@ -163,15 +163,15 @@ async fn drop_command(
     Ok(())
 }
 
-async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreError> {
+async fn run_command(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreError> {
     let address = &command.message.inbound.address;
     let session = &command.message.session;
     let role = match lanes.parts.bus.readmit_message(command.clone()) {
         Ok(admitted) => admitted.role(),
         Err(refusal) => return drop_command(lanes, command, &refusal.to_string()).await,
     };
-    let plan = plan(lanes, command, role).await?;
-    let reply = plan.reply(&lanes.parts, command);
+    let plan = plan_command(lanes, command, role).await?;
+    let reply = plan.plan_replies(&lanes.parts, command);
     let settle = || lanes.parts.inbox.settle_command(command.id, &plan.action, &reply);
     let _changing = if changes_access(&plan.action) {
         Some(lanes.parts.bus.block_publishing().await)
@@ -185,7 +185,7 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
     };
     tracing::debug!(command = %command.id, ?effect, "the command has acted");
     if let Some(answer) = plan.answer {
-        answer.give();
+        answer.resume_call();
     }
     if changes_access(&plan.action) {
         reload_access(&lanes.parts, &plan.action).await?;
@@ -201,7 +201,7 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
         lanes.wake(session.clone());
     }
     if let CommandEffect::Stopped(turns) = &effect {
-        lanes.parts.running.end(turns);
+        lanes.parts.running.signal_ends(turns);
         lanes.parts.running.stop_compaction(session);
         turns.iter().for_each(|turn| emit(Some(*turn), Vec::new(), Outcome::Stopped));
         note_outcomes(&lanes.parts, lanes.group(), turns.clone());
@@ -234,84 +234,88 @@ async fn reload_access(parts: &SessionParts, action: &CommandAction) -> Result<(
     Ok(())
 }
 
-async fn plan(
+async fn plan_command(
     lanes: &Arc<Lanes>,
     command: &LoggedInbound,
     role: Role,
 ) -> Result<CommandPlan, StoreError> {
     let parts = &lanes.parts;
     let message = &command.message;
-    let (word, argument) = split(&message.inbound.content.text);
+    let (word, argument) = split_command(&message.inbound.content.text);
     let Inbound { address, sender, chat, .. } = &message.inbound;
     let is_owner = parts.bus.is_owners(&message.inbound);
     if word.eq_ignore_ascii_case(welcome::START) {
-        return Ok(CommandPlan::say(welcome::text(is_owner)));
+        return Ok(CommandPlan::with_text(welcome::welcome_text(is_owner)));
     }
-    let verb = match permitted(word, is_owner, *chat) {
+    let verb = match find_permitted(word, is_owner, *chat) {
         Ok(verb) => verb,
-        Err(refusal) => return Ok(CommandPlan::say(refusal)),
+        Err(refusal) => return Ok(CommandPlan::with_text(refusal)),
     };
     Ok(match verb {
-        Verb::Compact => {
+        CommandVerb::Compact => {
             let already = "A summary of the earlier conversation is already planned.";
-            CommandPlan::act(
+            CommandPlan::with_action(
                 CommandAction::Compact,
                 "I am summarising the earlier conversation.",
                 already,
             )
         }
-        Verb::Answer => answer_command::plan(&parts.questions, argument),
-        Verb::Approve => {
+        CommandVerb::Answer => answer_command::plan_answer(&parts.questions, argument),
+        CommandVerb::Approve => {
             let open = approvals::open_calls(parts, command, "approve").await?;
-            approvals::approve(argument, &open)
+            approvals::plan_approval(argument, &open)
         }
-        Verb::Deny => {
+        CommandVerb::Deny => {
             let open = approvals::open_calls(parts, command, "deny").await?;
-            approvals::deny(argument, &open)
+            approvals::plan_denial(argument, &open)
         }
-        Verb::Help => CommandPlan::say(help(is_owner, *chat)),
-        Verb::Id => CommandPlan::say(format!(
+        CommandVerb::Help => CommandPlan::with_text(list_commands(is_owner, *chat)),
+        CommandVerb::Id => CommandPlan::with_text(format!(
             "This chat is {address}. Its session is {}. You are {}.",
             message.session, sender.id
         )),
-        Verb::Job => job_command::plan(lanes, command, argument).await?,
-        Verb::Link => people::link(parts, address, argument),
-        Verb::Memory => memory::memory(parts, &message.inbound, role, argument).await?,
-        Verb::Pair => people::pair(parts, argument),
-        Verb::Mode => mode::plan(parts, &message.session, argument, role).await?,
-        Verb::Model => model::plan(parts, command, argument, role).await?,
-        Verb::New => {
+        CommandVerb::Job => job_command::plan_job(lanes, command, argument).await?,
+        CommandVerb::Link => people::plan_link(parts, address, argument),
+        CommandVerb::Memory => memory::plan_memory(parts, &message.inbound, role, argument).await?,
+        CommandVerb::Pair => people::plan_pairing(parts, argument),
+        CommandVerb::Mode => mode::plan_mode(parts, &message.session, argument, role).await?,
+        CommandVerb::Model => model::plan_model(parts, command, argument, role).await?,
+        CommandVerb::New => {
             let done = "This is a new conversation: I have forgotten the earlier one in this chat.";
-            CommandPlan::act(CommandAction::Forget, done, done)
+            CommandPlan::with_action(CommandAction::Forget, done, done)
         }
-        Verb::Queue => {
+        CommandVerb::Queue => {
             let status = parts.query.session_status(&message.session).await?;
-            queue(argument, status.mode)
+            plan_queue_mode(argument, status.mode)
         }
-        Verb::Resend => CommandPlan::act(
+        CommandVerb::Resend => CommandPlan::with_action(
             CommandAction::Resend,
             "I send it again.",
             "There is nothing to send again.",
         ),
-        Verb::Trust => CommandPlan::act(CommandAction::TrustPast, approvals::TRUSTED, ""),
-        Verb::Retry => retry::retry(argument, (!is_owner).then_some(&sender.id)),
-        Verb::Skip => retry::skip(argument),
-        Verb::Status => {
+        CommandVerb::Trust => {
+            CommandPlan::with_action(CommandAction::TrustPast, approvals::TRUSTED, "")
+        }
+        CommandVerb::Retry => retry::plan_retry(argument, (!is_owner).then_some(&sender.id)),
+        CommandVerb::Skip => retry::plan_skip(argument),
+        CommandVerb::Status => {
             let status = parts.query.session_status(&message.session).await?;
-            CommandPlan::say(status_text(parts, &message.session, &status))
+            CommandPlan::with_text(status_text(parts, &message.session, &status))
         }
-        Verb::Stop => {
-            CommandPlan::act(CommandAction::Stop, "Stopped.", "There was nothing to stop.")
+        CommandVerb::Stop => {
+            CommandPlan::with_action(CommandAction::Stop, "Stopped.", "There was nothing to stop.")
         }
-        Verb::Tasks => tasks::plan(parts, &message.session, argument).await?,
-        Verb::Think => think::plan(parts, &message.session, argument, role).await?,
-        Verb::Usage => CommandPlan::say(usage(parts, &message.session, role, *chat).await?),
-        Verb::Voice => voice_command::plan(parts, &message.session, argument).await?,
+        CommandVerb::Tasks => tasks::plan_tasks(parts, &message.session, argument).await?,
+        CommandVerb::Think => think::plan_think(parts, &message.session, argument, role).await?,
+        CommandVerb::Usage => {
+            CommandPlan::with_text(usage_reply(parts, &message.session, role, *chat).await?)
+        }
+        CommandVerb::Voice => voice_command::plan_voice(parts, &message.session, argument).await?,
     })
 }
 
 /// Finds the command with this name. The error is the refusal for the sender.
-fn permitted(word: &str, is_owner: bool, chat: ChatKind) -> Result<Verb, String> {
+fn find_permitted(word: &str, is_owner: bool, chat: ChatKind) -> Result<CommandVerb, String> {
     let named = |known: &&ChatCommand| known.shown.name.eq_ignore_ascii_case(word);
     let known = COMMANDS
         .iter()
@@ -321,20 +325,20 @@ fn permitted(word: &str, is_owner: bool, chat: ChatKind) -> Result<Verb, String>
         return Ok(known.verb);
     }
     let only = match known.access {
-        Access::OwnersInPrivate => ", and only in a private chat",
-        Access::Owners | Access::Everybody => "",
+        CommandAccess::OwnersInPrivate => ", and only in a private chat",
+        CommandAccess::Owners | CommandAccess::Everybody => "",
     };
     Err(format!("/{} is for my owner{only}.", known.shown.name))
 }
 
 /// Splits a command into the word after the slash, without the bot's name, and its argument.
-fn split(text: &str) -> (&str, &str) {
+fn split_command(text: &str) -> (&str, &str) {
     let text = text.trim().trim_start_matches('/');
     let (word, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     (word.split('@').next().unwrap_or(word), argument.trim())
 }
 
-fn help(is_owner: bool, chat: ChatKind) -> String {
+fn list_commands(is_owner: bool, chat: ChatKind) -> String {
     let mut text =
         String::from("Write to me as you would to a person. I also know these commands:\n");
     let usable = COMMANDS.iter().filter(|command| command.is_for(is_owner, chat));
@@ -346,20 +350,25 @@ fn help(is_owner: bool, chat: ChatKind) -> String {
     text
 }
 
-fn queue(argument: &str, current: QueueMode) -> CommandPlan {
+fn plan_queue_mode(argument: &str, current: QueueMode) -> CommandPlan {
     if argument.is_empty() {
         let word = current.word();
-        return CommandPlan::say(format!("The queue mode is {word}: {}.", mode_help(current)));
+        return CommandPlan::with_text(format!(
+            "The queue mode is {word}: {}.",
+            mode_help(current)
+        ));
     }
     let wanted = QueueMode::ALL.into_iter().find(|mode| mode.word().eq_ignore_ascii_case(argument));
     match wanted {
         Some(mode) => {
             let done = format!("The queue mode is {} now: {}.", mode.word(), mode_help(mode));
-            CommandPlan::act(CommandAction::SetMode(mode), done, "")
+            CommandPlan::with_action(CommandAction::SetMode(mode), done, "")
         }
         None => {
             let modes = QueueMode::ALL.map(QueueMode::word).join(", ");
-            CommandPlan::say(format!("There is no queue mode {argument:?}; there are {modes}."))
+            CommandPlan::with_text(format!(
+                "There is no queue mode {argument:?}; there are {modes}."
+            ))
         }
     }
 }
@@ -387,7 +396,7 @@ fn status_text(parts: &SessionParts, session: &SessionId, status: &SessionStatus
     let configured = parts.agents.now().of_session(session, status).run.effort;
     if status.effort.or(configured).is_some() {
         // Writing to a `String` cannot fail.
-        write!(text, " {}.", think::shown(status.effort, configured)).unwrap_or_default();
+        write!(text, " {}.", think::describe_effort(status.effort, configured)).unwrap_or_default();
     }
     if status.permission_mode != PermissionMode::Default {
         write!(text, " {}.", mode::describe_mode(status.permission_mode)).unwrap_or_default();
@@ -404,20 +413,20 @@ mod tests {
 
     #[test]
     fn split_separates_a_command_from_its_argument() {
-        assert_eq!(split("/queue  collect \n"), ("queue", "collect"));
-        assert_eq!(split(" /stop@avocet_bot now"), ("stop", "now"));
-        assert_eq!(split("/new"), ("new", ""));
+        assert_eq!(split_command("/queue  collect \n"), ("queue", "collect"));
+        assert_eq!(split_command(" /stop@avocet_bot now"), ("stop", "now"));
+        assert_eq!(split_command("/new"), ("new", ""));
     }
 
     #[test]
     fn help_lists_the_sorted_commands_for_role_and_chat() {
         assert!(COMMANDS.is_sorted_by_key(|command| command.shown.name));
-        let all = help(true, ChatKind::Private);
+        let all = list_commands(true, ChatKind::Private);
         for command in commands() {
             assert!(all.contains(&format!("/{}", command.name)), "{}", command.name);
         }
         for (is_owner, chat) in [(false, ChatKind::Private), (true, ChatKind::Group)] {
-            let help = help(is_owner, chat);
+            let help = list_commands(is_owner, chat);
             assert!(help.contains("/stop") && !help.contains("/pair"), "{help}");
             assert_eq!(help.contains("/approve"), is_owner, "{help}");
         }

@@ -51,7 +51,7 @@ pub(crate) async fn compact_session(
         Ok(result) => result?,
     };
     tracing::info!(%session, ?result, "compaction");
-    end_compaction(parts, command, compacted_past(&result), &words(&result)).await
+    end_compaction(parts, command, compacted_past(&result), &describe_compaction(&result)).await
 }
 
 async fn end_compaction(
@@ -78,7 +78,7 @@ fn compacted_past(result: &Compaction) -> Option<&CompactedPast> {
     }
 }
 
-fn words(result: &Compaction) -> String {
+fn describe_compaction(result: &Compaction) -> String {
     match result {
         Compaction::Done { before, after, .. } => format!(
             "The earlier conversation is summarised: about {before} tokens became {after}. The log \

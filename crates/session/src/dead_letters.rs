@@ -23,7 +23,7 @@ impl DeadLetterDesk {
         Self { letters, lanes: None }
     }
 
-    pub(crate) fn of(lanes: &Arc<Lanes>) -> Self {
+    pub(crate) fn from_lanes(lanes: &Arc<Lanes>) -> Self {
         Self { letters: lanes.parts.dead_letters.clone(), lanes: Some(lanes.clone()) }
     }
 }

@@ -40,7 +40,7 @@ impl TurnSoFar {
         Self { started, text: String::new(), is_cut: false, waiting: None }
     }
 
-    fn take(&mut self, event: &TurnEvent) {
+    fn apply_event(&mut self, event: &TurnEvent) {
         match event {
             TurnEvent::Text { delta } if self.text.len() + delta.len() <= MOST_TEXT => {
                 self.text.push_str(delta);
@@ -67,7 +67,7 @@ impl TurnSoFar {
         (self.text, self.is_cut) = (String::new(), false);
     }
 
-    fn events(&self) -> impl Iterator<Item = TurnEvent> {
+    fn events_so_far(&self) -> impl Iterator<Item = TurnEvent> {
         let text = !self.text.is_empty() && !self.is_cut;
         let text = text.then(|| TurnEvent::Text { delta: self.text.clone() });
         [Some(self.started.clone()), text, self.waiting.clone()].into_iter().flatten()
@@ -86,7 +86,7 @@ impl Events {
         session: &SessionId,
     ) -> flume::Receiver<TurnEvent> {
         let turns = self.turns();
-        let so_far = turns.get(session).into_iter().flat_map(TurnSoFar::events);
+        let so_far = turns.get(session).into_iter().flat_map(TurnSoFar::events_so_far);
         listeners.add_after(session.clone(), BEHIND, so_far)
     }
 }
@@ -109,7 +109,7 @@ impl TurnEvents for Events {
             }
             event => {
                 if let Some(turn) = turns.get_mut(session) {
-                    turn.take(event);
+                    turn.apply_event(event);
                 }
             }
         }

@@ -12,10 +12,10 @@ use crate::lane::Lanes;
 const AFTER_ERROR: Duration = Duration::from_mins(1);
 
 /// Resolves waits as they expire, until the daemon stops. Sleeps while all waits are resolved.
-pub(crate) async fn watch(lanes: Arc<Lanes>) {
+pub(crate) async fn watch_expiry(lanes: Arc<Lanes>) {
     let stopping = lanes.stopping.clone();
     loop {
-        let next = match expire(&lanes).await {
+        let next = match resolve_expired(&lanes).await {
             Ok(next) => next.map(|wait| lanes.parts.clock.now().until(wait.expires_at)),
             Err(error) => {
                 tracing::error!(%error, "cannot read the open waits; retrying in 60 s");
@@ -32,7 +32,7 @@ pub(crate) async fn watch(lanes: Arc<Lanes>) {
 }
 
 /// Resolves expired waits. Returns the wait that expires next.
-async fn expire(lanes: &Arc<Lanes>) -> Result<Option<OpenWait>, StoreError> {
+async fn resolve_expired(lanes: &Arc<Lanes>) -> Result<Option<OpenWait>, StoreError> {
     let waits = lanes.parts.with_retry(|| lanes.parts.turns.open_waits()).await?;
     let now = lanes.parts.clock.now();
     for wait in waits {
@@ -40,7 +40,7 @@ async fn expire(lanes: &Arc<Lanes>) -> Result<Option<OpenWait>, StoreError> {
             return Ok(Some(wait));
         }
         tracing::info!(wait = %wait.id, kind = wait.kind.word(), "a wait has expired");
-        let resolution = Resolution::Error(expired(wait.kind).to_owned());
+        let resolution = Resolution::Error(text_of_expiry(wait.kind).to_owned());
         let resolve = || lanes.parts.turns.resolve(wait.id, &resolution);
         if let Some(session) = lanes.parts.with_retry(resolve).await? {
             lanes.wake(session);
@@ -51,7 +51,7 @@ async fn expire(lanes: &Arc<Lanes>) -> Result<Option<OpenWait>, StoreError> {
 }
 
 /// Returns the text for the model.
-fn expired(kind: WaitKind) -> &'static str {
+fn text_of_expiry(kind: WaitKind) -> &'static str {
     match kind {
         WaitKind::Approval => EXPIRED,
         WaitKind::Answer => "unanswered: no answer came in time",

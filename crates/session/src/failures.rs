@@ -8,18 +8,18 @@ use avocet_supervise::RepeatedLines;
 
 /// The failures logged so far, by session.
 #[derive(Debug)]
-pub(crate) struct Failures {
+pub(crate) struct LoggedFailures {
     logged: RepeatedLines,
     clock: Arc<dyn Clock>,
 }
 
-impl Failures {
+impl LoggedFailures {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         Self { logged: RepeatedLines::new(), clock }
     }
 
     /// Logs that a turn failed, or that turns of the session succeed again.
-    pub(crate) fn log(&self, session: &SessionId, model: &str, end: &TurnEnd) {
+    pub(crate) fn log_turn_end(&self, session: &SessionId, model: &str, end: &TurnEnd) {
         let subject = session.to_string();
         match end {
             TurnEnd::Failed(FailedTurn { notice, .. }) => {

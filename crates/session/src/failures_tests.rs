@@ -167,7 +167,7 @@ async fn run_suspect_runs_a_turn_alone_after_two_deaths() {
     let harness = harness.restart(boom_hangs()).await;
     harness.asked(1).await;
     let later = harness.say_in("beside", "after two deaths").await.id;
-    while harness.sessions.lanes.busy() < 2 {
+    while harness.sessions.lanes.count_busy() < 2 {
         tokio::task::yield_now().await;
     }
     assert_eq!(harness.model.requests().len(), 1, "only the suspect runs");

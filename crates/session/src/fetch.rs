@@ -76,7 +76,7 @@ impl FetchAttachments for AttachmentFetcher {
             for ordinal in 0..attachments.len() {
                 if is_elsewhere(&attachments[ordinal]) {
                     let name = FileName { message: message.id, ordinal };
-                    self.settle(&mut attachments[ordinal], &name, channel.as_ref()).await;
+                    self.settle_source(&mut attachments[ordinal], &name, channel.as_ref()).await;
                     self.log.set_attachments(turn, message.id, attachments).await?;
                 }
             }
@@ -87,7 +87,7 @@ impl FetchAttachments for AttachmentFetcher {
 
 impl AttachmentFetcher {
     /// Fetches one attachment and sets its final source.
-    async fn settle(
+    async fn settle_source(
         &self,
         attachment: &mut Attachment,
         name: &FileName,
@@ -96,7 +96,7 @@ impl AttachmentFetcher {
         let AttachmentSource::Platform(reference) = &attachment.source else { return };
         let fetched = match channel {
             Some(channel) => {
-                let download = || self.download(channel, reference, attachment, name);
+                let download = || self.download_file(channel, reference, attachment, name);
                 self.with_retry(FETCH_LIMIT, download).await
             }
             None => Err("its channel is not configured any more".to_owned()),
@@ -106,7 +106,8 @@ impl AttachmentFetcher {
                 attachment.bytes = Some(bytes.len() as u64);
                 attachment.source = AttachmentSource::Workspace(path);
                 set_kind_by_bytes(attachment, &bytes);
-                attachment.transcript = self.listen(attachment.kind, name, &bytes).await;
+                attachment.transcript =
+                    self.transcribe_recording(attachment.kind, name, &bytes).await;
             }
             Err(why) => {
                 tracing::warn!(%name, why, "an attachment is not fetched");
@@ -116,7 +117,7 @@ impl AttachmentFetcher {
     }
 
     /// Returns a file after writing it to the workspace.
-    async fn download(
+    async fn download_file(
         &self,
         channel: &Arc<dyn Channel>,
         reference: &str,
@@ -160,7 +161,12 @@ impl AttachmentFetcher {
     }
 
     /// Transcribes a recording, if a transcriber is configured.
-    async fn listen(&self, kind: AttachmentKind, name: String, bytes: &[u8]) -> Option<Transcript> {
+    async fn transcribe_recording(
+        &self,
+        kind: AttachmentKind,
+        name: String,
+        bytes: &[u8],
+    ) -> Option<Transcript> {
         let has_words = matches!(kind, AttachmentKind::Voice | AttachmentKind::Audio);
         let transcribe = self.settings.transcribe.as_ref().filter(|_| has_words)?;
         let listen = || async {

@@ -25,41 +25,41 @@ const SHOWN_CHARS: usize = 100;
 
 /// Plans `/job`. A submission is committed here: its key is that of the command, so that the
 /// command may act again after a crash.
-pub(crate) async fn plan(
+pub(crate) async fn plan_job(
     lanes: &Arc<Lanes>,
     command: &LoggedInbound,
     argument: &str,
 ) -> Result<CommandPlan, StoreError> {
-    let desk = JobDesk::of(lanes);
-    let (first, rest) = split(argument);
+    let desk = JobDesk::from_lanes(lanes);
+    let (first, rest) = split_word(argument);
     let text = match (first.to_ascii_lowercase().as_str(), rest) {
         ("" | "list", "") => list_text(&desk.list_jobs(SHOWN_JOBS, None).await?),
-        ("cancel", id) => match parsed(id) {
-            Some(id) => cancel(&desk, id).await?,
+        ("cancel", id) => match parse_job_id(id) {
+            Some(id) => cancel_job(&desk, id).await?,
             None => USE.to_owned(),
         },
-        ("logs", id) => match parsed(id) {
-            Some(id) => logs(&lanes.parts, &desk, id).await?,
+        ("logs", id) => match parse_job_id(id) {
+            Some(id) => list_calls(&lanes.parts, &desk, id).await?,
             None => USE.to_owned(),
         },
-        ("show", id) | (id, "") => match parsed(id) {
+        ("show", id) | (id, "") => match parse_job_id(id) {
             Some(id) => desk.find_job(id).await?.map_or_else(
                 || format!("There is no job {id}."),
-                |job| format!("{}\n\n{}", line(&job), job.result.unwrap_or_default()),
+                |job| format!("{}\n\n{}", job_line(&job), job.result.unwrap_or_default()),
             ),
             None => USE.to_owned(),
         },
-        (_, work) => match submit(&desk, &lanes.parts, command, first, work).await {
+        (_, work) => match submit_job(&desk, &lanes.parts, command, first, work).await {
             Ok(text) => text,
             Err(PublishError::Log(error)) => return Err(error),
             Err(refusal) => format!("I cannot accept this job: {refusal}."),
         },
     };
-    Ok(CommandPlan::say(text.trim_end()))
+    Ok(CommandPlan::with_text(text.trim_end()))
 }
 
 /// Cancels a job. The text is the same if the command acts again after a crash.
-async fn cancel(desk: &JobDesk, id: JobId) -> Result<String, StoreError> {
+async fn cancel_job(desk: &JobDesk, id: JobId) -> Result<String, StoreError> {
     if desk.end_job(id).await? {
         return Ok(format!("{id} is cancelled."));
     }
@@ -69,16 +69,16 @@ async fn cancel(desk: &JobDesk, id: JobId) -> Result<String, StoreError> {
     })
 }
 
-fn parsed(id: &str) -> Option<JobId> {
+fn parse_job_id(id: &str) -> Option<JobId> {
     id.to_ascii_lowercase().parse().ok()
 }
 
-fn split(text: &str) -> (&str, &str) {
+fn split_word(text: &str) -> (&str, &str) {
     let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     (first, rest.trim())
 }
 
-async fn submit(
+async fn submit_job(
     desk: &JobDesk,
     parts: &SessionParts,
     command: &LoggedInbound,
@@ -102,9 +102,9 @@ async fn submit(
     // The roles come from a message of the platform.
     let inbound = Inbound { key, content, from_platform: true, ..asked.clone() };
     let rules = JobRules { agent: agent.to_owned(), workspace, limits: JobLimits::default() };
-    desk.check(&rules)?;
+    desk.check_agent(&rules)?;
     let SubmittedJob { id, .. } =
-        desk.commit(inbound, JobPlace { chat: JobChat::Asking, rules }).await?;
+        desk.commit_job(inbound, JobPlace { chat: JobChat::Asking, rules }).await?;
     Ok(format!("{id} is in the log: {agent} works on it and reports here. /job {id} shows it."))
 }
 
@@ -115,7 +115,7 @@ fn with_workspace(work: &str) -> Option<(&str, &str)> {
     let rest = rest.strip_prefix('=').or_else(|| rest.strip_prefix(char::is_whitespace))?.trim();
     match rest.strip_prefix('"').and_then(|quoted| quoted.split_once('"')) {
         Some((directory, task)) => Some((directory, task.trim())),
-        None => Some(split(rest)),
+        None => Some(split_word(rest)),
     }
 }
 
@@ -123,10 +123,10 @@ fn list_text(jobs: &[JobStatus]) -> String {
     if jobs.is_empty() {
         return "There are no jobs.".to_owned();
     }
-    jobs.iter().map(line).collect::<Vec<_>>().join("\n")
+    jobs.iter().map(job_line).collect::<Vec<_>>().join("\n")
 }
 
-fn line(job: &JobStatus) -> String {
+fn job_line(job: &JobStatus) -> String {
     let JobStatus { id, state, rules, task, usage, inference_runs, .. } = job;
     let task: String = task.chars().take(SHOWN_CHARS).collect();
     let runs = if *inference_runs == 1 { "request" } else { "requests" };
@@ -135,12 +135,12 @@ fn line(job: &JobStatus) -> String {
 }
 
 /// Lists the last calls of a job.
-async fn logs(parts: &SessionParts, desk: &JobDesk, id: JobId) -> Result<String, StoreError> {
+async fn list_calls(parts: &SessionParts, desk: &JobDesk, id: JobId) -> Result<String, StoreError> {
     let Some(job) = desk.find_job(id).await? else { return Ok(format!("There is no job {id}.")) };
     let turns = parts.query.transcript(&job.session, 1).await?;
     let calls = turns.last().map(calls_text).unwrap_or_default();
     let calls = if calls.is_empty() { "It has made no calls yet.".to_owned() } else { calls };
-    Ok(format!("{}\n\n{calls}", line(&job)))
+    Ok(format!("{}\n\n{calls}", job_line(&job)))
 }
 
 fn calls_text(turn: &TurnRecord) -> String {

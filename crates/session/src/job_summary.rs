@@ -41,7 +41,7 @@ pub(crate) async fn add_job_summary(
     let spent = || parts.ledger.spent(Some(turn.id), &turn.session, Timestamp(0));
     let spent = parts.with_retry(spent).await?.turn;
     let with = |text: &str, has_answered: bool| {
-        let summary = summary(record, &spent, requests(record, has_answered));
+        let summary = summarise_job(record, &spent, count_requests(record, has_answered));
         format!("{text}\n\n{summary}").trim_start().to_owned()
     };
     Ok(match end {
@@ -58,23 +58,26 @@ pub(crate) async fn add_job_summary(
 
 /// Returns the summary of a turn in Markdown, with the cost of its whole work. `runs` is the number
 /// of requests to the model.
-pub(crate) fn summary(turn: &TurnRecord, spent: &Total, runs: usize) -> String {
+pub(crate) fn summarise_job(turn: &TurnRecord, spent: &Total, runs: usize) -> String {
     let done = || {
         let calls = turn.steps.iter().flat_map(|step| &step.calls);
         calls.filter(|call| call.result().is_some_and(|result| result.ok))
     };
     let mut text = format!("{JOB_SUMMARY}\n");
     let files: BTreeSet<String> = done().flat_map(changed_files).collect();
-    branch(&mut text, turn);
-    list(&mut text, "Files changed", files.into_iter().collect());
-    list(&mut text, "Commands run", done().filter_map(command).collect());
+    push_branch(&mut text, turn);
+    push_list(&mut text, "Files changed", files.into_iter().collect());
+    push_list(&mut text, "Commands run", done().filter_map(shell_command).collect());
     let tests = done().rev().find_map(test_result);
     if let Some(tests) = tests {
-        line(&mut text, &format!("- Tests, last run: {tests}"));
+        push_line(&mut text, &format!("- Tests, last run: {tests}"));
     }
     let (cost, tokens) = (spent.price(), thousands(spent.usage.total()));
     let requests = if runs == 1 { "request" } else { "requests" };
-    line(&mut text, &format!("- Cost: {cost}; {tokens} tokens in {runs} {requests} to the model"));
+    push_line(
+        &mut text,
+        &format!("- Cost: {cost}; {tokens} tokens in {runs} {requests} to the model"),
+    );
     text.trim_end().to_owned()
 }
 
@@ -99,7 +102,7 @@ fn patched_files(patch: &str) -> Vec<String> {
     named.collect()
 }
 
-fn command(call: &LoggedCall) -> Option<String> {
+fn shell_command(call: &LoggedCall) -> Option<String> {
     (call.call.name == "exec_shell").then_some(())?;
     let arguments = call.call.arguments.to_object();
     let command = arguments.get("command")?.as_str()?;
@@ -140,7 +143,7 @@ fn of_cargo(output: &str) -> Option<[u64; 3]> {
 }
 
 /// Returns the number of requests to the model.
-pub(crate) fn requests(turn: &TurnRecord, has_answered: bool) -> usize {
+pub(crate) fn count_requests(turn: &TurnRecord, has_answered: bool) -> usize {
     let of_program = |name: &str| {
         let calls = turn.steps.iter().flat_map(|step| &step.calls);
         calls.filter(|call| call.call.name == name).count()
@@ -151,29 +154,29 @@ pub(crate) fn requests(turn: &TurnRecord, has_answered: bool) -> usize {
 }
 
 /// Adds the branch of a job, its commits and its pull request.
-fn branch(text: &mut String, turn: &TurnRecord) {
+fn push_branch(text: &mut String, turn: &TurnRecord) {
     let calls = || turn.steps.iter().flat_map(|step| &step.calls);
     let Some(JobBranch { branch, from, note, .. }) = calls().find_map(JobBranch::of) else {
         return;
     };
     let Some(branch) = branch else {
         let note = note.strip_prefix("no branch: ").unwrap_or(&note);
-        return line(text, &format!("- Branch: none, because {note}"));
+        return push_line(text, &format!("- Branch: none, because {note}"));
     };
     let from = from.map(|from| format!(", begun at `{from}`")).unwrap_or_default();
-    line(text, &format!("- Branch: `{branch}`{from}"));
+    push_line(text, &format!("- Branch: `{branch}`{from}"));
     if let Some(JobCommits { commits, uncommitted }) = calls().rev().find_map(JobCommits::of) {
         if commits.is_empty() {
-            line(text, "- Commits: none");
+            push_line(text, "- Commits: none");
         }
         let shown = |commit: &JobCommit| {
             let id: String = commit.commit.chars().take(SHORT_ID).collect();
             format!("{id} {}", commit.subject.replace('`', "'"))
         };
-        list(text, "Commits", commits.iter().map(shown).collect());
+        push_list(text, "Commits", commits.iter().map(shown).collect());
         if uncommitted > 0 {
             let files = if uncommitted == 1 { "file" } else { "files" };
-            line(text, &format!("- Not committed: {uncommitted} {files}"));
+            push_line(text, &format!("- Not committed: {uncommitted} {files}"));
         }
     }
     if let Some(result) = calls().rev().find(|call| call.call.name == JOB_PULL_REQUEST) {
@@ -187,16 +190,16 @@ fn pull_request(text: &mut String, call: &LoggedCall) {
     if result.ok {
         let output = of("output");
         let output = if output.is_empty() { "the command printed nothing" } else { &output };
-        line(text, &format!("- Pull request: {output}"));
+        push_line(text, &format!("- Pull request: {output}"));
     } else {
         let error = of("error");
         let fate =
             if error.starts_with("interrupted") { "may have been opened" } else { "not opened" };
-        line(text, &format!("- Pull request: {fate}: {error}"));
+        push_line(text, &format!("- Pull request: {fate}: {error}"));
     }
 }
 
-fn list(text: &mut String, title: &str, mut items: Vec<String>) {
+fn push_list(text: &mut String, title: &str, mut items: Vec<String>) {
     if items.is_empty() {
         return;
     }
@@ -204,10 +207,10 @@ fn list(text: &mut String, title: &str, mut items: Vec<String>) {
     items.truncate(MOST_LINES);
     let quoted: Vec<String> = items.iter().map(|item| format!("`{item}`")).collect();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    line(text, &format!("- {title}: {}{more}", quoted.join(", ")));
+    push_line(text, &format!("- {title}: {}{more}", quoted.join(", ")));
 }
 
-fn line(text: &mut String, line: &str) {
+fn push_line(text: &mut String, line: &str) {
     // Writing to a `String` always succeeds.
     writeln!(text, "{line}").unwrap_or_default();
 }
@@ -279,7 +282,7 @@ mod tests {
         ]);
         let spent = Total { usage: Usage::new(1200, 34), cost: Money(5_000_000), unpriced: 0 };
         assert_eq!(
-            summary(&turn, &spent, 2),
+            summarise_job(&turn, &spent, 2),
             "**Summary**\n\
              - Files changed: `src/a.rs`, `src/b.rs`\n\
              - Commands run: `cargo build --locked`\n\
@@ -290,7 +293,7 @@ mod tests {
 
     #[test]
     fn summary_of_a_job_without_calls_has_its_cost_only() {
-        let text = summary(&turn(Vec::new()), &Total::default(), 1);
+        let text = summarise_job(&turn(Vec::new()), &Total::default(), 1);
         assert_eq!(text, "**Summary**\n- Cost: $0.00; 0 tokens in 1 request to the model");
     }
 }

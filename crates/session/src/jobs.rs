@@ -30,14 +30,14 @@ impl JobDesk {
         Self { jobs, bus, lanes: None }
     }
 
-    pub(crate) fn of(lanes: &Arc<Lanes>) -> Self {
+    pub(crate) fn from_lanes(lanes: &Arc<Lanes>) -> Self {
         let (jobs, bus) = (lanes.parts.jobs.clone(), lanes.parts.bus.clone());
         Self { jobs, bus, lanes: Some(lanes.clone()) }
     }
 
     /// Refuses a job whose agent or workspace cannot be used. Without a daemon, the caller has to
     /// check both.
-    pub(crate) fn check(&self, rules: &JobRules) -> Result<(), PublishError> {
+    pub(crate) fn check_agent(&self, rules: &JobRules) -> Result<(), PublishError> {
         let Some(lanes) = &self.lanes else { return Ok(()) };
         let agents = lanes.parts.agents.now();
         let Some(agent) = agents.named(&rules.agent) else {
@@ -54,7 +54,7 @@ impl JobDesk {
     }
 
     /// Commits an admitted job and wakes its lane.
-    pub(crate) async fn commit(
+    pub(crate) async fn commit_job(
         &self,
         inbound: Inbound,
         job: JobPlace,
@@ -91,11 +91,11 @@ pub fn no_agent(name: &str, known: &[&str]) -> String {
 impl JobControl for JobDesk {
     async fn submit_job(&self, request: JobRequest) -> Result<SubmittedJob, PublishError> {
         let JobRequest { sender, key, task, rules } = request;
-        self.check(&rules)?;
+        self.check_agent(&rules)?;
         // The store replaces this chat by the job's own.
         let chat = SessionId::of_terminal_job(JobId(0)).address();
         let inbound = Inbound::new(chat, sender, key, Content::text(task));
-        self.commit(inbound, JobPlace { chat: JobChat::Own, rules }).await
+        self.commit_job(inbound, JobPlace { chat: JobChat::Own, rules }).await
     }
 
     async fn list_jobs(
@@ -113,7 +113,7 @@ impl JobControl for JobDesk {
     async fn end_job(&self, id: JobId) -> Result<bool, StoreError> {
         let Some(turns) = self.jobs.cancel_job(id).await? else { return Ok(false) };
         let Some(lanes) = &self.lanes else { return Ok(true) };
-        lanes.parts.running.end(&turns);
+        lanes.parts.running.signal_ends(&turns);
         if let Some(job) = self.jobs.job(id).await? {
             let ended = TurnEvent::Ended {
                 turn: job.turn,

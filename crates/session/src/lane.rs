@@ -104,12 +104,12 @@ impl Lanes {
         let lanes = self.clone();
         self.keyed.wake(session, move |session| {
             let lanes = lanes.clone();
-            async move { lanes.work(&session).await }
+            async move { lanes.run_turns(&session).await }
         });
     }
 
     /// Returns a turn that has been silent for longer than allowed; `None` if there is no problem.
-    pub(crate) fn stuck(&self) -> Option<TurnId> {
+    pub(crate) fn find_stuck_turn(&self) -> Option<TurnId> {
         const GRACE: Duration = Duration::from_mins(2);
         let agents = self.parts.agents.now();
         let longest = agents.agents.iter().map(|agent| agent.run.limits.turn.max_duration).max();
@@ -123,7 +123,7 @@ impl Lanes {
     }
 
     #[cfg(test)]
-    pub(crate) fn busy(&self) -> usize {
+    pub(crate) fn count_busy(&self) -> usize {
         self.keyed.len()
     }
 
@@ -150,7 +150,7 @@ impl Lanes {
         }
     }
 
-    async fn work(self: &Arc<Self>, session: &SessionId) {
+    async fn run_turns(self: &Arc<Self>, session: &SessionId) {
         loop {
             match self.run_next(session).await {
                 Ok(true) => {}
@@ -171,8 +171,8 @@ impl Lanes {
         let Some(slot) = self.unless_stopping(self.slots.acquire()).await else {
             return Ok(false);
         };
-        let ends = self.parts.running.ends();
-        let claimed = match self.claim(session, Suspects::Exclude).await? {
+        let ends = self.parts.running.count_ends();
+        let claimed = match self.claim_turn(session, Suspects::Exclude).await? {
             Claim::Nothing => return Ok(false),
             Claim::Turn(claimed) => claimed,
             Claim::Later(burst_end) => {
@@ -211,14 +211,18 @@ impl Lanes {
         let Some(_slots) = self.unless_stopping(self.slots.acquire_many(slots)).await else {
             return Ok(false);
         };
-        let ends = self.parts.running.ends();
-        if let Claim::Turn(claimed) = self.claim(session, Suspects::Include).await? {
+        let ends = self.parts.running.count_ends();
+        if let Claim::Turn(claimed) = self.claim_turn(session, Suspects::Include).await? {
             self.runner.run_in_span(self, *claimed, ends).await?;
         }
         Ok(true)
     }
 
-    async fn claim(&self, session: &SessionId, suspects: Suspects) -> Result<Claim, StoreError> {
+    async fn claim_turn(
+        &self,
+        session: &SessionId,
+        suspects: Suspects,
+    ) -> Result<Claim, StoreError> {
         self.parts.with_retry(|| self.parts.turns.claim(session, suspects, self.burst)).await
     }
 

@@ -64,7 +64,7 @@ async fn sessions_share_running_slots_fairly() {
     }
     harness.asked(1).await;
     harness.say_in("b", "b1").await;
-    while harness.sessions.lanes.busy() < 2 {
+    while harness.sessions.lanes.count_busy() < 2 {
         tokio::task::yield_now().await;
     }
     permits.add_permits(4);

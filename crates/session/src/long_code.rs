@@ -49,7 +49,7 @@ struct CodeBlock<'t> {
 
 impl CodeBlock<'_> {
     /// Returns the extension of a file with this code, without its dot.
-    fn extension(&self) -> String {
+    fn file_extension(&self) -> String {
         let language = self.language.to_ascii_lowercase();
         if let Some((_, extension)) = EXTENSIONS.iter().find(|(name, _)| *name == language) {
             return (*extension).to_owned();
@@ -59,21 +59,21 @@ impl CodeBlock<'_> {
         if is_extension { language } else { "txt".to_owned() }
     }
 
-    fn lines(&self) -> usize {
+    fn count_lines(&self) -> usize {
         self.code.lines().count()
     }
 }
 
 /// Returns the fenced blocks of a text (CommonMark, "Fenced code blocks"). A block without an end
 /// reaches to the end of the text.
-fn blocks(text: &str) -> Vec<CodeBlock<'_>> {
+fn find_blocks(text: &str) -> Vec<CodeBlock<'_>> {
     let mut blocks = Vec::new();
     let mut open: Option<(Range<usize>, &str, &str)> = None;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let (start, end) = (at, at + line.len());
         at = end;
-        let Some((fence, info)) = fence(line) else { continue };
+        let Some((fence, info)) = split_fence(line) else { continue };
         match &open {
             None if !info.contains('`') => {
                 let language = info.split_whitespace().next().unwrap_or_default();
@@ -97,7 +97,7 @@ fn blocks(text: &str) -> Vec<CodeBlock<'_>> {
 }
 
 /// Returns the fence at the beginning of a line, and the text behind it.
-fn fence(line: &str) -> Option<(&str, &str)> {
+fn split_fence(line: &str) -> Option<(&str, &str)> {
     let indented = line.trim_end();
     let line = indented.trim_start_matches(' ');
     let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
@@ -108,14 +108,14 @@ fn fence(line: &str) -> Option<(&str, &str)> {
 
 /// Replaces each block that takes too many messages by `instead`, and returns those blocks.
 /// `messages` counts the messages of a text.
-fn replace<'t>(
+fn replace_blocks<'t>(
     text: &'t str,
     messages: impl Fn(&str) -> usize,
     mut instead: impl FnMut(&CodeBlock<'t>) -> Option<String>,
 ) -> String {
     let mut shown = String::new();
     let mut at = 0;
-    for block in blocks(text) {
+    for block in find_blocks(text) {
         let is_long = block.code.len() > CERTAINLY_FITS
             && messages(&text[block.range.clone()]) > MOST_CODE_MESSAGES;
         let Some(instead) = is_long.then(|| instead(&block)).flatten() else { continue };
@@ -130,7 +130,9 @@ fn replace<'t>(
 
 /// Returns a growing text with a line in place of each block that becomes a file.
 pub(crate) fn without_long_code(text: &str, messages: impl Fn(&str) -> usize) -> String {
-    replace(text, messages, |block| Some(format!("[code with {} lines]", block.lines())))
+    replace_blocks(text, messages, |block| {
+        Some(format!("[code with {} lines]", block.count_lines()))
+    })
 }
 
 /// A file that a block of code becomes.
@@ -153,12 +155,13 @@ pub(crate) async fn move_code_to_files(
         return Content::text(text);
     };
     let mut files = Vec::new();
-    let shown = replace(
+    let shown = replace_blocks(
         text,
         |block| channel.plan(&Content::text(block)).len(),
         |block| {
-            let name = format!("code-{}.{}", files.len() + 1, block.extension());
-            let line = format!("[The code is in the file {name}, with {} lines.]", block.lines());
+            let name = format!("code-{}.{}", files.len() + 1, block.file_extension());
+            let line =
+                format!("[The code is in the file {name}, with {} lines.]", block.count_lines());
             files.push(CodeFile { name, code: block.code.to_owned() });
             Some(line)
         },

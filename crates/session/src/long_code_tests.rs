@@ -3,17 +3,17 @@ use super::*;
 #[test]
 fn blocks_finds_fences_and_their_languages() {
     let text = "a\n```rust\nlet x = 1;\n```\nb\n~~~~\n```\n~~~~\n`` ` ``\n```sh ignored\nls\n";
-    let found: Vec<_> = blocks(text).iter().map(|one| (one.language, one.code)).collect();
+    let found: Vec<_> = find_blocks(text).iter().map(|one| (one.language, one.code)).collect();
     assert_eq!(found, [("rust", "let x = 1;\n"), ("", "```\n"), ("sh", "ls\n")]);
-    let shown: Vec<_> = blocks(text).into_iter().map(|one| &text[one.range]).collect();
+    let shown: Vec<_> = find_blocks(text).into_iter().map(|one| &text[one.range]).collect();
     assert_eq!(shown[0], "```rust\nlet x = 1;\n```\n");
-    assert_eq!(blocks("    ```\nindented code\n"), []);
-    assert_eq!(blocks("no code"), []);
+    assert_eq!(find_blocks("    ```\nindented code\n"), []);
+    assert_eq!(find_blocks("no code"), []);
 }
 
 #[test]
 fn extension_is_that_of_the_language_or_txt() {
-    let of = |language| CodeBlock { range: 0..0, language, code: "" }.extension();
+    let of = |language| CodeBlock { range: 0..0, language, code: "" }.file_extension();
     let table = [
         ("rust", "rs"),
         ("Python", "py"),

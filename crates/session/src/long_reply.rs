@@ -7,7 +7,7 @@ use avocet_protocol::{
 
 use crate::SessionParts;
 use crate::long_code::move_code_to_files;
-use crate::preview::unfinished;
+use crate::preview::mark_unfinished;
 use crate::turn_facts::workspace_of;
 
 /// Maximum number of platform messages for one reply.
@@ -45,17 +45,17 @@ pub(crate) async fn plan_turn_reply(
     let file = written.map(|()| path.clone()).inspect_err(|error| {
         tracing::warn!(turn = %turn.id, path, error, "a long answer cannot be saved as a file");
     });
-    parts.plan_message(to, &shortened(text, file))
+    parts.plan_message(to, &shorten_reply(text, file))
 }
 
 /// Returns the beginning of a text and the place of the whole: the file, or the log if writing the
 /// file failed.
-fn shortened(text: &str, file: Result<String, String>) -> Content {
+fn shorten_reply(text: &str, file: Result<String, String>) -> Content {
     let (said, cut_off) = match text.trim_end().strip_suffix(CUT_OFF) {
         Some(said) => (said, format!("\n\n{CUT_OFF}")),
         None => (text, String::new()),
     };
-    let beginning = unfinished(beginning(said));
+    let beginning = mark_unfinished(cut_beginning(said));
     let kilobytes = text.len().div_ceil(1024);
     let (rest, attachments) = match file {
         Ok(path) => {
@@ -84,7 +84,7 @@ fn shortened(text: &str, file: Result<String, String>) -> Content {
 }
 
 /// Returns the shown part of a text, cut at the end of a line or word.
-fn beginning(text: &str) -> &str {
+fn cut_beginning(text: &str) -> &str {
     let near = &text[..text.floor_char_boundary(SHOWN)];
     if near.len() == text.len() {
         return near.trim_end();

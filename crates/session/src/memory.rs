@@ -12,7 +12,7 @@ use crate::command_plan::CommandPlan;
 const SHOWN: u32 = 20;
 
 /// Plans `/memory`, `/memory WORDS`, `/memory add TEXT` or `/memory forget m12`.
-pub(crate) async fn memory(
+pub(crate) async fn plan_memory(
     parts: &SessionParts,
     command: &Inbound,
     role: Role,
@@ -23,28 +23,34 @@ pub(crate) async fn memory(
     let memories = &parts.memories;
     let (verb, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     if verb.eq_ignore_ascii_case("add") {
-        return Ok(add(command, asker.as_ref(), role, rest.trim()));
+        return Ok(plan_addition(command, asker.as_ref(), role, rest.trim()));
     }
     if verb.eq_ignore_ascii_case("forget") {
         let Ok(id) = rest.trim().parse::<MemoryId>() else {
-            return Ok(CommandPlan::say("Write /memory forget m12, with the id of a memory."));
+            return Ok(CommandPlan::with_text(
+                "Write /memory forget m12, with the id of a memory.",
+            ));
         };
         let nothing = format!("There is no memory {id} here.");
         let found = parts.with_retry(|| memories.memory(id)).await?;
         let Some(found) = found.filter(|one| !one.forgotten && scopes.includes(&one.scope)) else {
-            return Ok(CommandPlan::say(nothing));
+            return Ok(CommandPlan::with_text(nothing));
         };
         if let Err(refused) = found.scope.check_change(asker.as_ref(), role) {
-            return Ok(CommandPlan::say(format!("I keep {id}: {refused}.")));
+            return Ok(CommandPlan::with_text(format!("I keep {id}: {refused}.")));
         }
         let by = PersonId::of(command);
         let done = format!("I have forgotten {id}: {}", found.text);
-        return Ok(CommandPlan::act(CommandAction::ForgetMemory { id, by }, &done, &nothing));
+        return Ok(CommandPlan::with_action(
+            CommandAction::ForgetMemory { id, by },
+            &done,
+            &nothing,
+        ));
     }
     let search = || memories.search_memories(&scopes, argument, SHOWN);
     let found = parts.with_retry(search).await?;
-    let lines: Vec<String> = found.iter().map(|found| line(&found.memory)).collect();
-    Ok(CommandPlan::say(match lines[..] {
+    let lines: Vec<String> = found.iter().map(|found| memory_line(&found.memory)).collect();
+    Ok(CommandPlan::with_text(match lines[..] {
         [] if argument.is_empty() => "I remember nothing here.".to_owned(),
         [] => format!("I remember nothing about {argument:?} here."),
         _ => lines.join("\n\n"),
@@ -52,21 +58,21 @@ pub(crate) async fn memory(
 }
 
 /// Plans `/memory add TEXT`: for the person in a private chat, for the chat in a group.
-fn add(command: &Inbound, asker: Option<&Asker>, role: Role, text: &str) -> CommandPlan {
+fn plan_addition(command: &Inbound, asker: Option<&Asker>, role: Role, text: &str) -> CommandPlan {
     if text.is_empty() {
-        return CommandPlan::say(
+        return CommandPlan::with_text(
             "Write /memory add and the text, for example: /memory add I like tea.",
         );
     }
     if text.len() > MAX_MEMORY_BYTES {
         let length = text.len();
-        return CommandPlan::say(format!(
+        return CommandPlan::with_text(format!(
             "The text has {length} bytes; a memory has at most {MAX_MEMORY_BYTES}."
         ));
     }
     let scope = match MemoryScope::writable(asker, role, None) {
         Ok(scope) => scope,
-        Err(refused) => return CommandPlan::say(format!("I cannot remember it: {refused}.")),
+        Err(refused) => return CommandPlan::with_text(format!("I cannot remember it: {refused}.")),
     };
     let by = PersonId::of(command);
     let done = format!("I remember it ({}): {text}", scope.kind().word());
@@ -77,10 +83,14 @@ fn add(command: &Inbound, asker: Option<&Asker>, role: Role, text: &str) -> Comm
         session: asker.map(|asker| asker.session.clone()),
         said_by: Some(by.clone()),
     };
-    CommandPlan::act(CommandAction::WriteMemory { memory, by }, &done, "I know that already.")
+    CommandPlan::with_action(
+        CommandAction::WriteMemory { memory, by },
+        &done,
+        "I know that already.",
+    )
 }
 
-fn line(memory: &Memory) -> String {
+fn memory_line(memory: &Memory) -> String {
     let at = jiff::Timestamp::from_millisecond(memory.source.written_at.0).unwrap_or_default();
     let (scope, date) = (memory.scope.kind().word(), at.strftime("%F"));
     format!("{} ({scope}, {date}): {}", memory.id, memory.text)

@@ -7,7 +7,7 @@ use crate::SessionParts;
 use crate::command_plan::CommandPlan;
 
 /// Plans `/mode`.
-pub(crate) async fn plan(
+pub(crate) async fn plan_mode(
     parts: &SessionParts,
     session: &SessionId,
     argument: &str,
@@ -20,19 +20,19 @@ pub(crate) async fn plan(
             let words = PermissionMode::ALL.map(PermissionMode::word).join(", ");
             text.push_str(&format!(" /mode {words} chooses another."));
         }
-        return Ok(CommandPlan::say(text));
+        return Ok(CommandPlan::with_text(text));
     }
     if role < Role::Owner {
         let refusal = "Only my owner can choose the mode; /mode shows it.";
-        return Ok(CommandPlan::say(refusal));
+        return Ok(CommandPlan::with_text(refusal));
     }
     Ok(match argument.parse::<PermissionMode>() {
         Ok(mode) => {
             let done = format!("{}. This applies from the next message on.", describe_mode(mode));
             let action = CommandAction::Choose(SessionSetting::Permissions(mode));
-            CommandPlan::act(action, &done, &done)
+            CommandPlan::with_action(action, &done, &done)
         }
-        Err(error) => CommandPlan::say(end_sentence(format!("I stay as I am: {error}"))),
+        Err(error) => CommandPlan::with_text(end_sentence(format!("I stay as I am: {error}"))),
     })
 }
 

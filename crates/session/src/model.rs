@@ -18,7 +18,7 @@ pub(crate) const DEFAULT: &str = "default";
 pub(crate) const LEARNING: Duration = Duration::from_secs(2);
 
 /// Plans `/model`.
-pub(crate) async fn plan(
+pub(crate) async fn plan_model(
     parts: &SessionParts,
     command: &LoggedInbound,
     argument: &str,
@@ -34,29 +34,33 @@ pub(crate) async fn plan(
         let has_buttons =
             can_choose && channel.is_some_and(|channel| channel.capabilities().can_edit);
         let pages = match (has_buttons, argument) {
-            (false, "") => ModelPages::whole(parts),
+            (false, "") => ModelPages::on_one_page(parts),
             _ => ModelPages::new(parts, page, has_buttons),
         };
-        let (answers, why) = current(parts, agent, status.model.as_deref());
-        let text = shown(parts, agent, (&answers, &why), &pages, role).await;
-        let plan = CommandPlan::say(text).with_choices(pages.choices(&answers));
+        let (answers, why) = name_current_model(parts, agent, status.model.as_deref());
+        let text = describe_choice(parts, agent, (&answers, &why), &pages, role).await;
+        let plan = CommandPlan::with_text(text).with_choices(pages.list_choices(&answers));
         // A press of somebody else must not take the buttons away.
         return Ok(if can_choose { plan.in_place() } else { plan });
     }
     if !can_choose {
-        return Ok(CommandPlan::say(
+        return Ok(CommandPlan::with_text(
             "Only my owner can choose the model; /model shows the current one.",
         ));
     }
-    Ok(choose(parts, agent, argument).await)
+    Ok(plan_choice(parts, agent, argument).await)
 }
 
-async fn choose(parts: &SessionParts, agent: &Agent, name: &str) -> CommandPlan {
+async fn plan_choice(parts: &SessionParts, agent: &Agent, name: &str) -> CommandPlan {
     if name.eq_ignore_ascii_case(DEFAULT) {
         let name = agent.run.models.main.name();
-        let done = format!("{name} answers here again, {}.", whose(agent));
-        return CommandPlan::act(CommandAction::Choose(SessionSetting::Model(None)), &done, &done)
-            .in_place();
+        let done = format!("{name} answers here again, {}.", reason_for_default(agent));
+        return CommandPlan::with_action(
+            CommandAction::Choose(SessionSetting::Model(None)),
+            &done,
+            &done,
+        )
+        .in_place();
     }
     match parts.agents.now().models.model(name, &agent.fallbacks) {
         Ok(model) => {
@@ -68,29 +72,39 @@ async fn choose(parts: &SessionParts, agent: &Agent, name: &str) -> CommandPlan 
                 done.push_str(" Price unknown: budgets in dollars do not count it.");
             }
             let action = CommandAction::Choose(SessionSetting::Model(Some(name.to_owned())));
-            CommandPlan::act(action, &done, &done).in_place()
+            CommandPlan::with_action(action, &done, &done).in_place()
         }
-        Err(error) => CommandPlan::say(end_sentence(format!("I cannot use that model: {error}"))),
+        Err(error) => {
+            CommandPlan::with_text(end_sentence(format!("I cannot use that model: {error}")))
+        }
     }
 }
 
 /// Returns the name of the model that answers, and the reason for it.
-fn current(parts: &SessionParts, agent: &Agent, chosen: Option<&str>) -> (String, String) {
+fn name_current_model(
+    parts: &SessionParts,
+    agent: &Agent,
+    chosen: Option<&str>,
+) -> (String, String) {
     let own = agent.run.models.main.name();
     let (answers, why) = match chosen {
-        None => (own, whose(agent)),
+        None => (own, reason_for_default(agent)),
         Some(name) => match parts.agents.now().models.model(name, &[]) {
             Ok(_) => (name, "chosen with /model".to_owned()),
-            Err(error) => {
-                (own, format!("{}; {name} was chosen, but cannot be asked: {error}", whose(agent)))
-            }
+            Err(error) => (
+                own,
+                format!(
+                    "{}; {name} was chosen, but cannot be asked: {error}",
+                    reason_for_default(agent)
+                ),
+            ),
         },
     };
     (answers.to_owned(), why)
 }
 
 /// Describes the current model, the reason for it, and the models of a page.
-async fn shown(
+async fn describe_choice(
     parts: &SessionParts,
     agent: &Agent,
     (answers, why): (&str, &str),
@@ -103,8 +117,8 @@ async fn shown(
     if !fallbacks.is_empty() {
         text.push_str(&format!(" If it fails: {}.", fallbacks.join(", ")));
     }
-    text.push_str(&format!("\n\nThe models of the configuration{}:\n", pages.range()));
-    let list = within(parts.clock.as_ref(), LEARNING, described(parts, pages.names()));
+    text.push_str(&format!("\n\nThe models of the configuration{}:\n", pages.shown_range()));
+    let list = within(parts.clock.as_ref(), LEARNING, describe_models(parts, pages.names()));
     text.push_str(&list.await.unwrap_or_else(|_| pages.names().join("\n")));
     if let Some(next) = pages.next().filter(|_| !pages.has_buttons) {
         text.push_str(&format!("\n\n/model {PAGE_WORD} {next} shows more."));
@@ -116,7 +130,7 @@ async fn shown(
 }
 
 /// Returns the reason why the agent's own model answers.
-fn whose(agent: &Agent) -> String {
+fn reason_for_default(agent: &Agent) -> String {
     match &agent.name {
         None => "set by the configuration".to_owned(),
         Some(name) => format!("set by the agent {name}"),
@@ -124,7 +138,7 @@ fn whose(agent: &Agent) -> String {
 }
 
 /// Returns a line with known facts for each model.
-async fn described(parts: &SessionParts, names: &[String]) -> String {
+async fn describe_models(parts: &SessionParts, names: &[String]) -> String {
     let models = parts.agents.now().models.clone();
     let mut lines = Vec::new();
     for name in names {

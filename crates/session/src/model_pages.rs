@@ -35,15 +35,18 @@ pub(crate) fn page_of(argument: &str) -> Option<usize> {
 impl ModelPages {
     /// The page with this index, or the last one.
     pub(crate) fn new(parts: &SessionParts, page: usize, has_buttons: bool) -> Self {
-        Self { has_buttons, ..Self::of(parts.agents.now().models.configured(), page, PAGE) }
+        Self {
+            has_buttons,
+            ..Self::from_models(parts.agents.now().models.configured(), page, PAGE)
+        }
     }
 
     /// One page with all models, without buttons.
-    pub(crate) fn whole(parts: &SessionParts) -> Self {
-        Self::of(parts.agents.now().models.configured(), 0, usize::MAX)
+    pub(crate) fn on_one_page(parts: &SessionParts) -> Self {
+        Self::from_models(parts.agents.now().models.configured(), 0, usize::MAX)
     }
 
-    fn of(all: Vec<String>, page: usize, size: usize) -> Self {
+    fn from_models(all: Vec<String>, page: usize, size: usize) -> Self {
         let last = all.len().div_ceil(size).saturating_sub(1);
         Self { all, page: page.min(last), size, has_buttons: false }
     }
@@ -53,7 +56,7 @@ impl ModelPages {
     }
 
     /// Returns the numbers of the models on the page, as text; empty if it has all of them.
-    pub(crate) fn range(&self) -> String {
+    pub(crate) fn shown_range(&self) -> String {
         let before = self.page * self.size;
         match self.all.len() {
             count if count > self.size => {
@@ -71,7 +74,7 @@ impl ModelPages {
 
     /// Returns a button for each model, with a mark at the one that answers, and buttons to the
     /// pages beside. Empty without buttons.
-    pub(crate) fn choices(&self, answers: &str) -> Vec<Choice> {
+    pub(crate) fn list_choices(&self, answers: &str) -> Vec<Choice> {
         if !self.has_buttons {
             return Vec::new();
         }
@@ -94,7 +97,7 @@ mod tests {
 
     fn pages(count: usize, page: usize, size: usize) -> ModelPages {
         let names = (1..=count).map(|number| format!("a/{number}")).collect();
-        ModelPages { has_buttons: true, ..ModelPages::of(names, page, size) }
+        ModelPages { has_buttons: true, ..ModelPages::from_models(names, page, size) }
     }
 
     #[test]
@@ -111,21 +114,21 @@ mod tests {
     #[test]
     fn choices_lead_from_page_to_page() {
         let says = |page: usize| -> Vec<String> {
-            let choices = pages(20, page, PAGE).choices("a/9");
+            let choices = pages(20, page, PAGE).list_choices("a/9");
             assert!(choices.len() <= PAGE + 2);
             choices.into_iter().skip(8).map(|choice| choice.says).collect()
         };
         assert_eq!(says(0), ["/model page 2"]);
         assert_eq!(says(1), ["/model page 1", "/model page 3"]);
         let last: Vec<_> =
-            pages(20, 9, PAGE).choices("a/9").into_iter().map(|choice| choice.label).collect();
+            pages(20, 9, PAGE).list_choices("a/9").into_iter().map(|choice| choice.label).collect();
         assert_eq!(last, ["a/17", "a/18", "a/19", "a/20", "‹ Back"]);
-        assert_eq!(pages(20, 1, PAGE).choices("a/9")[0].label, "✓ a/9");
+        assert_eq!(pages(20, 1, PAGE).list_choices("a/9")[0].label, "✓ a/9");
     }
 
     #[test]
     fn range_is_empty_for_a_single_page() {
-        let shown = |pages: ModelPages| (pages.range(), pages.names().len(), pages.next());
+        let shown = |pages: ModelPages| (pages.shown_range(), pages.names().len(), pages.next());
         assert_eq!(shown(pages(8, 0, PAGE)), (String::new(), 8, None));
         assert_eq!(shown(pages(9, 1, PAGE)), (", 9 to 9 of 9".to_owned(), 1, None));
         assert_eq!(shown(pages(9, 0, PAGE)), (", 1 to 8 of 9".to_owned(), 8, Some(2)));

@@ -25,7 +25,7 @@ pub struct OptionDesk {
 }
 
 impl OptionDesk {
-    pub(crate) fn of(lanes: &Arc<Lanes>) -> Self {
+    pub(crate) fn from_lanes(lanes: &Arc<Lanes>) -> Self {
         Self { lanes: lanes.clone() }
     }
 

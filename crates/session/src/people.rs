@@ -9,21 +9,21 @@ use crate::SessionParts;
 use crate::command_plan::CommandPlan;
 
 /// Plans `/pair`.
-pub(crate) fn pair(parts: &SessionParts, argument: &str) -> CommandPlan {
+pub(crate) fn plan_pairing(parts: &SessionParts, argument: &str) -> CommandPlan {
     const USE: &str = "Write /pair, /pair approve CODE, or /pair deny CODE.";
     let (verb, code) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     let decision = match verb.to_ascii_lowercase().as_str() {
-        "" => return CommandPlan::say(open_codes(parts)),
+        "" => return CommandPlan::with_text(open_codes(parts)),
         "approve" => Decision::Approved(Role::User),
         "deny" => Decision::Denied,
-        _ => return CommandPlan::say(USE),
+        _ => return CommandPlan::with_text(USE),
     };
     if code.trim().is_empty() {
-        return CommandPlan::say(USE);
+        return CommandPlan::with_text(USE);
     }
     let (pairing, settled) = match parts.bus.prepare_decision(code.trim(), decision) {
         Ok(decided) => decided,
-        Err(error) => return CommandPlan::say(sentence(&error)),
+        Err(error) => return CommandPlan::with_text(explain_error(&error)),
     };
     let who = &pairing.person;
     let done = match decision {
@@ -31,14 +31,14 @@ pub(crate) fn pair(parts: &SessionParts, argument: &str) -> CommandPlan {
         Decision::Denied => format!("`{who}` may not speak with me."),
     };
     let nothing = format!("The code {} is no longer open.", pairing.code);
-    CommandPlan::act(CommandAction::Decide(settled), &done, &nothing)
+    CommandPlan::with_action(CommandAction::Decide(settled), &done, &nothing)
 }
 
 /// Plans `/link` in a chat.
-pub(crate) fn link(parts: &SessionParts, here: &ChatAddress, argument: &str) -> CommandPlan {
+pub(crate) fn plan_link(parts: &SessionParts, here: &ChatAddress, argument: &str) -> CommandPlan {
     let bus = &parts.bus;
     if argument.is_empty() {
-        return CommandPlan::say(links(&bus.links()));
+        return CommandPlan::with_text(list_links(&bus.links()));
     }
     let (remove, chat) = match argument.split_once(char::is_whitespace) {
         Some((verb, chat)) if verb.eq_ignore_ascii_case("remove") => (true, chat.trim()),
@@ -46,18 +46,18 @@ pub(crate) fn link(parts: &SessionParts, here: &ChatAddress, argument: &str) -> 
     };
     let chat: ChatAddress = match chat.parse() {
         Ok(chat) => chat,
-        Err(error) => return CommandPlan::say(sentence(&AccessError::NoCode(error))),
+        Err(error) => return CommandPlan::with_text(explain_error(&AccessError::NoCode(error))),
     };
     let link = if remove { bus.link_of(&chat) } else { bus.new_link(here, &chat) };
     match link {
-        Err(error) => CommandPlan::say(sentence(&error)),
+        Err(error) => CommandPlan::with_text(explain_error(&error)),
         Ok(ChatLink { chat, .. }) if remove => {
             let done = format!("`{chat}` has its own conversation again.");
-            CommandPlan::act(CommandAction::Unlink(chat), &done, &done)
+            CommandPlan::with_action(CommandAction::Unlink(chat), &done, &done)
         }
         Ok(link) => {
             let done = format!("`{}` is now part of this conversation.", link.chat);
-            CommandPlan::act(CommandAction::Link(link), &done, "")
+            CommandPlan::with_action(CommandAction::Link(link), &done, "")
         }
     }
 }
@@ -79,7 +79,7 @@ fn open_codes(parts: &SessionParts) -> String {
     }
 }
 
-fn links(links: &[ChatLink]) -> String {
+fn list_links(links: &[ChatLink]) -> String {
     let lines = links.iter().map(|one| format!("`{}` speaks in `{}`", one.chat, one.session));
     match links {
         [] => "No chats are linked. /link CHAT lets another private chat join this conversation."
@@ -88,7 +88,7 @@ fn links(links: &[ChatLink]) -> String {
     }
 }
 
-fn sentence(error: &AccessError) -> String {
+fn explain_error(error: &AccessError) -> String {
     let text = error.to_string();
     let mut letters = text.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();

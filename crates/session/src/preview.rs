@@ -53,15 +53,15 @@ use crate::SessionParts;
 use crate::job_plan::ShownJob;
 use crate::turn_facts::asker;
 use board::BoardPreview;
-use board::Boards;
+use board::TaskBoards;
 use draft::PreviewDraft;
 use job::JobDraft;
 use parts::{PartUpdate, PreviewParts};
 pub(crate) use progress::LastProgress;
 use progress::{ProgressMessages, ProgressPreview, end_progress};
-use screen::Screen;
-use state::{PreviewState, Showed};
-pub(crate) use words::unfinished;
+use screen::PreviewScreen;
+use state::{PreviewState, ShowResult};
+pub(crate) use words::mark_unfinished;
 
 /// Interval of typing notifications. Telegram shows one for five seconds (Bot API, sendChatAction).
 const TYPING_EVERY: Duration = Duration::from_secs(4);
@@ -107,13 +107,13 @@ impl ShownTurn<'_> {
 pub(crate) struct TurnDisplay {
     parts: SessionParts,
     /// The progress of children for which turns wait.
-    boards: Boards,
+    boards: TaskBoards,
     progress: ProgressMessages,
 }
 
 impl TurnDisplay {
     pub(crate) fn new(parts: SessionParts) -> Self {
-        Self { parts, boards: Boards::default(), progress: ProgressMessages::default() }
+        Self { parts, boards: TaskBoards::default(), progress: ProgressMessages::default() }
     }
 
     /// Does the work of a turn while its chat sees the progress. The display has ended when this
@@ -148,11 +148,12 @@ impl TurnDisplay {
         let preview = channel.capabilities().preview_interval.and_then(|interval| {
             // A job changes its message later, and several turns share the message of a board.
             let may_draft = job.is_none() && matches!(turn.origin, Origin::Messages(_));
-            let screen = Screen { parts: &self.parts, channel, turn: of, to, chat, may_draft };
+            let screen =
+                PreviewScreen { parts: &self.parts, channel, turn: of, to, chat, may_draft };
             let events = self.parts.events.subscribe(&turn.session);
             Some(match &turn.origin {
                 Origin::Messages(_) => {
-                    TurnPreview::Own(Preview::new(screen, interval, events, job).into())
+                    TurnPreview::Own(PreviewWriter::new(screen, interval, events, job).into())
                 }
                 Origin::Child { .. } if is_task => {
                     let progress =
@@ -161,7 +162,9 @@ impl TurnDisplay {
                 }
                 Origin::Child { label, prompt, .. } => {
                     let name = task_name(label.as_deref(), prompt);
-                    TurnPreview::OnBoard(self.boards.enter(screen, turn.id, name, interval, events))
+                    TurnPreview::OnBoard(
+                        self.boards.add_child(screen, turn.id, name, interval, events),
+                    )
                 }
             })
         });
@@ -202,10 +205,18 @@ impl TurnDisplay {
         let shown = turn.session.job().zip(self.parts.channels.channel_of(chat));
         let Some((id, channel)) = shown else { return };
         let (channel, turn_id) = (&channel, turn.id);
-        let screen =
-            Screen { parts: &self.parts, channel, turn: turn_id, to, chat, may_draft: false };
-        let text = job::waiting(id, kind);
-        let Some(content) = words::first_message(|text| screen.plan(text), &text) else { return };
+        let screen = PreviewScreen {
+            parts: &self.parts,
+            channel,
+            turn: turn_id,
+            to,
+            chat,
+            may_draft: false,
+        };
+        let text = job::waiting_line(id, kind);
+        let Some(content) = words::first_message(|text| screen.plan_chunks(text), &text) else {
+            return;
+        };
         let outbox = &self.parts.outbox;
         let Ok(Some(_)) = outbox.preview(turn.id).await else { return };
         let Ok(ShownPreview::Shown(row, message)) =
@@ -215,7 +226,7 @@ impl TurnDisplay {
         };
         for _ in 0..MOST_TRIES {
             let state = PreviewState::In(row, message.clone());
-            match screen.show(state, content.clone()).await.hold {
+            match screen.show_content(state, content.clone()).await.hold {
                 Some(hold) => self.parts.clock.sleep(hold.min(LONGEST_HOLD)).await,
                 None => return,
             }
@@ -249,7 +260,7 @@ async fn type_along(
 /// The preview of a root turn, the line of a child in it, or the message of a task in the
 /// background.
 enum TurnPreview<'l> {
-    Own(Box<Preview<'l>>),
+    Own(Box<PreviewWriter<'l>>),
     Progress(Box<ProgressPreview<'l>>),
     OnBoard(BoardPreview<'l>),
 }
@@ -261,37 +272,37 @@ enum TurnDraft {
 }
 
 impl TurnDraft {
-    fn take(&mut self, event: &TurnEvent, now: Duration) {
+    fn apply_event(&mut self, event: &TurnEvent, now: Duration) {
         match self {
-            Self::Answer(draft) => draft.take(event, now),
-            Self::Job(draft) => draft.take(event, now),
+            Self::Answer(draft) => draft.apply_event(event, now),
+            Self::Job(draft) => draft.apply_event(event, now),
         }
     }
 
-    fn due(&self) -> Option<Duration> {
+    fn next_update_at(&self) -> Option<Duration> {
         match self {
-            Self::Answer(draft) => draft.due(),
-            Self::Job(draft) => draft.due(),
+            Self::Answer(draft) => draft.next_update_at(),
+            Self::Job(draft) => draft.next_update_at(),
         }
     }
 
-    fn missed(&mut self, now: Duration) {
+    fn mark_missed(&mut self, now: Duration) {
         match self {
-            Self::Answer(draft) => draft.missed(),
-            Self::Job(draft) => draft.missed(now),
+            Self::Answer(draft) => draft.mark_missed(),
+            Self::Job(draft) => draft.mark_missed(now),
         }
     }
 
-    fn hold(&mut self, until: Duration) {
+    fn delay_until(&mut self, until: Duration) {
         match self {
-            Self::Answer(draft) => draft.hold(until),
-            Self::Job(draft) => draft.hold(until),
+            Self::Answer(draft) => draft.delay_until(until),
+            Self::Job(draft) => draft.delay_until(until),
         }
     }
 }
 
-struct Preview<'l> {
-    screen: Screen<'l>,
+struct PreviewWriter<'l> {
+    screen: PreviewScreen<'l>,
     events: flume::Receiver<TurnEvent>,
     draft: TurnDraft,
     parts: PreviewParts,
@@ -299,9 +310,9 @@ struct Preview<'l> {
     updated_at: Duration,
 }
 
-impl<'l> Preview<'l> {
+impl<'l> PreviewWriter<'l> {
     fn new(
-        screen: Screen<'l>,
+        screen: PreviewScreen<'l>,
         interval: Duration,
         events: flume::Receiver<TurnEvent>,
         job: Option<ShownJob>,
@@ -310,7 +321,7 @@ impl<'l> Preview<'l> {
             Some(job) => TurnDraft::Job(JobDraft::new(job, interval)),
             None => TurnDraft::Answer(PreviewDraft::new(interval)),
         };
-        let parts = PreviewParts::new(screen.plan(words::GOES_ON).into_iter().next());
+        let parts = PreviewParts::new(screen.plan_chunks(words::GOES_ON).into_iter().next());
         Self { screen, events, draft, parts, updated_at: Duration::ZERO }
     }
 
@@ -321,7 +332,7 @@ impl<'l> Preview<'l> {
         let clock = screen.parts.clock.as_ref();
         let mut showing = None;
         loop {
-            let due = self.due().filter(|_| showing.is_none());
+            let due = self.next_change_at().filter(|_| showing.is_none());
             let next = async {
                 match (&mut showing, due) {
                     (Some(showing), _) => Some(showing.await),
@@ -336,17 +347,17 @@ impl<'l> Preview<'l> {
                 biased;
                 () = over.cancelled() => break,
                 event = self.events.recv_async() => match event {
-                    Ok(event) => self.take(&event, clock.elapsed()),
+                    Ok(event) => self.take_event(&event, clock.elapsed()),
                     Err(flume::RecvError::Disconnected) => break,
                 },
                 showed = next => showing = match showed {
                     Some((part, showed)) => {
-                        self.note(part, &showed);
+                        self.note_shown(part, &showed);
                         None
                     }
-                    None => self.compose(clock.elapsed()).await.map(|update| {
+                    None => self.next_change(clock.elapsed()).await.map(|update| {
                         let part = update.part;
-                        Box::pin(async move { (part, screen.update(update).await) })
+                        Box::pin(async move { (part, screen.update_part(update).await) })
                     }),
                 },
             }
@@ -356,16 +367,16 @@ impl<'l> Preview<'l> {
         }
     }
 
-    fn take(&mut self, event: &TurnEvent, now: Duration) {
-        self.draft.take(event, now);
+    fn take_event(&mut self, event: &TurnEvent, now: Duration) {
+        self.draft.apply_event(event, now);
         if matches!(event, TurnEvent::Restarted | TurnEvent::Thinking { .. }) {
             // The rest of an earlier text is not shown.
-            self.parts.want(Vec::new());
+            self.parts.set_wanted(Vec::new());
         }
     }
 
     /// Returns the time of the next update; `None` if the chat is up to date.
-    fn due(&self) -> Option<Duration> {
+    fn next_change_at(&self) -> Option<Duration> {
         if self.parts.is_over() {
             return None;
         }
@@ -374,46 +385,46 @@ impl<'l> Preview<'l> {
             TurnDraft::Job(_) => None,
         };
         let fades = self.parts.in_draft().map(|_| self.updated_at + DRAFT_REFRESH);
-        [self.draft.due(), more, fades].into_iter().flatten().min()
+        [self.draft.next_update_at(), more, fades].into_iter().flatten().min()
     }
 
     /// Returns the change to show now, if any.
-    async fn compose(&mut self, now: Duration) -> Option<PartUpdate> {
+    async fn next_change(&mut self, now: Duration) -> Option<PartUpdate> {
         let text = match &mut self.draft {
-            TurnDraft::Answer(draft) => draft.compose(now),
+            TurnDraft::Answer(draft) => draft.next_text(now),
             TurnDraft::Job(draft) => {
                 let cost = cost_of(self.screen.parts, self.screen.turn, self.screen.to).await;
-                draft.compose(now, &cost)
+                draft.next_line(now, &cost)
             }
         };
         match (text, &mut self.draft) {
             (Some(text), _) => {
-                let mut wanted = self.screen.plan(&self.screen.in_short(text));
+                let mut wanted = self.screen.plan_chunks(&self.screen.in_short(text));
                 wanted.truncate(MOST_PREVIEW_MESSAGES);
                 wanted.retain(|content| !content.text.trim().is_empty());
-                self.parts.want(wanted);
+                self.parts.set_wanted(wanted);
             }
             (None, TurnDraft::Answer(draft)) if draft.not_before() <= now => draft.goes_on(now),
             (None, _) => return None,
         }
-        self.parts.next().or_else(|| self.faded(now))
+        self.parts.next().or_else(|| self.draft_to_renew(now))
     }
 
     /// Returns the content of a draft that the platform is about to remove.
-    fn faded(&self, now: Duration) -> Option<PartUpdate> {
+    fn draft_to_renew(&self, now: Duration) -> Option<PartUpdate> {
         let is_due = now >= self.updated_at + DRAFT_REFRESH;
         self.parts.in_draft().filter(|_| is_due).map(PartUpdate::of_draft)
     }
 
-    fn note(&mut self, part: usize, showed: &Showed) {
-        self.parts.note(part, showed);
+    fn note_shown(&mut self, part: usize, showed: &ShowResult) {
+        self.parts.note_shown(part, showed);
         let now = self.screen.parts.clock.elapsed();
         self.updated_at = now;
         if showed.content.is_none() {
-            self.draft.missed(now);
+            self.draft.mark_missed(now);
         }
         if let Some(hold) = showed.hold {
-            self.draft.hold(now + hold);
+            self.draft.delay_until(now + hold);
         }
     }
 }

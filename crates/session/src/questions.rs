@@ -60,7 +60,10 @@ impl Questions {
     }
 
     /// Lists a question under a new code for as long as the guard lives.
-    fn enter(&self, check: AnswerCheck) -> (EnteredQuestion<'_>, oneshot::Receiver<PersonAnswer>) {
+    fn enter_question(
+        &self,
+        check: AnswerCheck,
+    ) -> (EnteredQuestion<'_>, oneshot::Receiver<PersonAnswer>) {
         let (answer, answered) = oneshot::channel();
         loop {
             // Random, so that a button of an earlier daemon fits no question of this one.
@@ -78,7 +81,7 @@ impl Questions {
         let refused = UnansweredQuestion::Unsent;
         let key = DedupeKey::parse(&format!("question-{}", uuid::Uuid::new_v4()));
         let key = key.map_err(|error| refused(error.to_string()))?;
-        let content = content(question, code);
+        let content = question_content(question, code);
         let planned = self.parts.channels.plan(&question.chat, &content);
         let mut sends = vec![planned.map_err(|error| refused(error.to_string()))?];
         if !question.is_from_owner {
@@ -128,7 +131,7 @@ pub(crate) struct TakenAnswer {
 
 impl TakenAnswer {
     /// Returns the reply to the command.
-    pub(crate) fn reply(&self) -> &'static str {
+    pub(crate) fn reply_text(&self) -> &'static str {
         match self.answer {
             PersonAnswer::Declined => "Declined.",
             PersonAnswer::Text(_) => "Passed on.",
@@ -136,7 +139,7 @@ impl TakenAnswer {
     }
 
     /// Lets the call continue. The call may have ended meanwhile.
-    pub(crate) fn give(self) {
+    pub(crate) fn resume_call(self) {
         drop(self.to.send(self.answer));
     }
 }
@@ -157,7 +160,7 @@ impl Drop for EnteredQuestion<'_> {
 impl AskPerson for Questions {
     async fn ask(&self, question: PersonQuestion) -> Result<PersonAnswer, UnansweredQuestion> {
         let QuestionParts { running, clock, .. } = &self.parts;
-        let (entered, answered) = self.enter(question.check.clone());
+        let (entered, answered) = self.enter_question(question.check.clone());
         self.send(&question, &entered.code).await?;
         tracing::debug!(session = %question.session, code = entered.code, "a call asks a person");
         // The turn makes no other sign of life while it waits.
@@ -174,7 +177,7 @@ impl AskPerson for Questions {
 }
 
 /// Returns the question with its buttons, and the way to answer with a command.
-fn content(question: &PersonQuestion, code: &str) -> Content {
+fn question_content(question: &PersonQuestion, code: &str) -> Content {
     let option = |AnswerOption { label, answer }: &AnswerOption| {
         Choice::new(label, format!("/answer {code} {answer}"))
     };

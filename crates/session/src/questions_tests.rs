@@ -125,7 +125,7 @@ async fn question_whose_answer_is_not_recorded_ends_with_a_reason_of_its_own() {
         let text = harness.channel.texts(1).await.remove(0);
         let questions = &harness.sessions.lanes.parts.questions;
         // The command fails before it gives the answer.
-        drop(crate::answer_command::plan(questions, &format!("{} 1", code(&text))));
+        drop(crate::answer_command::plan_answer(questions, &format!("{} 1", code(&text))));
     };
     let (answer, ()) = tokio::join!(harness.ask(question("a", true)), person);
     assert_eq!(answer, Err(UnansweredQuestion::Unrecorded));

@@ -23,7 +23,7 @@ pub async fn remind(
     let now = clock.now();
     let open = turns.open_prompts(now).await?;
     let reminders: Vec<OpenPrompt> =
-        open.into_iter().filter_map(|prompt| reminder(channels, prompt, now)).collect();
+        open.into_iter().filter_map(|prompt| make_reminder(channels, prompt, now)).collect();
     if reminders.is_empty() {
         return Ok(());
     }
@@ -33,7 +33,7 @@ pub async fn remind(
 
 /// Returns the prompt to repeat; `None` if the channel keeps presses or is missing, or the prompt
 /// was repeated recently.
-fn reminder(
+fn make_reminder(
     channels: &ChannelRegistry,
     mut open: OpenPrompt,
     now: Timestamp,

@@ -13,7 +13,7 @@ fn open(chunks: Vec<Content>) -> OpenPrompt {
 
 fn reminded(chunks: Vec<Content>) -> Vec<Content> {
     let channels = ChannelRegistry::new(vec![std::sync::Arc::new(FakeChannel::forgetful())]);
-    reminder(&channels, open(chunks), LATER).unwrap().prompt.chunks
+    make_reminder(&channels, open(chunks), LATER).unwrap().prompt.chunks
 }
 
 #[test]
@@ -42,9 +42,9 @@ fn reminder_puts_its_line_into_a_message_before_a_full_prompt() {
 #[test]
 fn reminder_is_none_for_a_missing_channel_or_one_that_keeps_presses() {
     let channels = ChannelRegistry::new(vec![std::sync::Arc::new(FakeChannel::default())]);
-    assert_eq!(reminder(&channels, open(vec![Content::text("well?")]), LATER), None);
+    assert_eq!(make_reminder(&channels, open(vec![Content::text("well?")]), LATER), None);
     assert_eq!(
-        reminder(&ChannelRegistry::default(), open(vec![Content::text("well?")]), LATER),
+        make_reminder(&ChannelRegistry::default(), open(vec![Content::text("well?")]), LATER),
         None
     );
 }

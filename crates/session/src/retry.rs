@@ -12,10 +12,10 @@ const NOTHING_TO_DECIDE: &str = "There is nothing to decide.";
 
 /// Repeats an interrupted call, or else the last failed turn. Owners pass `None` as `sender`; other
 /// people can repeat only turns that are wholly their own.
-pub(crate) fn retry(argument: &str, sender: Option<&SenderId>) -> CommandPlan {
+pub(crate) fn plan_retry(argument: &str, sender: Option<&SenderId>) -> CommandPlan {
     let wait = match named_wait(argument) {
         Ok(wait) => wait,
-        Err(problem) => return CommandPlan::say(problem),
+        Err(problem) => return CommandPlan::with_text(problem),
     };
     let nothing = match wait {
         Some(_) => NOTHING_TO_DECIDE,
@@ -25,14 +25,14 @@ pub(crate) fn retry(argument: &str, sender: Option<&SenderId>) -> CommandPlan {
         }
     };
     let action = CommandAction::Retry { wait, sender: sender.cloned() };
-    CommandPlan::act(action, "I am running it again.", nothing)
+    CommandPlan::with_action(action, "I am running it again.", nothing)
 }
 
 /// Lets the turn go on without an interrupted call.
-pub(crate) fn skip(argument: &str) -> CommandPlan {
+pub(crate) fn plan_skip(argument: &str) -> CommandPlan {
     let wait = match named_wait(argument) {
         Ok(wait) => wait,
-        Err(problem) => return CommandPlan::say(problem),
+        Err(problem) => return CommandPlan::with_text(problem),
     };
     let skipped = "interrupted, outcome unknown; the user chose to continue without it";
     let resolution = Resolution::Error(skipped.to_owned());
@@ -45,7 +45,7 @@ pub(crate) fn skip(argument: &str) -> CommandPlan {
                 example /skip w7."
         }
     };
-    CommandPlan::act(action, "I continue without it.", nothing)
+    CommandPlan::with_action(action, "I continue without it.", nothing)
 }
 
 /// Returns the wait that the command names; `None` without an argument. The error is a sentence for

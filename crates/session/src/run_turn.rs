@@ -24,8 +24,9 @@
 //! Dropping the work may also lose the wake-up of a delivery that is in the log. So all open
 //! deliveries are woken, except after an ordinary end.
 //!
-//! **The order of enter and look back** closes a gap. A `/stop` between the claim and `enter` finds
-//! no running turn to signal. The number of stops, read before the claim, shows that one came.
+//! **The order of enter and look back** closes a gap. A `/stop` between the claim and `enter_turn`
+//! finds no running turn to signal. The number of stops, read before the claim, shows that one
+//! came.
 //!
 //! **Access is checked again**, because a message may wait for hours or days, and people lose
 //! access.
@@ -54,7 +55,7 @@ use tracing::Instrument;
 
 use crate::SessionParts;
 use crate::agents::{SessionChoice, TurnAgent, permission_mode};
-use crate::failures::Failures;
+use crate::failures::LoggedFailures;
 use crate::job_plan::{PlannedTurn, plan_job_turn};
 use crate::lane_work::{LaneWork, WakeLane};
 use crate::outcomes::note_ended;
@@ -79,7 +80,7 @@ pub(crate) struct TurnRunner {
     parts: SessionParts,
     display: Arc<TurnDisplay>,
     pub(crate) settler: Settler,
-    failures: Failures,
+    failures: LoggedFailures,
     speech_pause: SpeechPause,
 }
 
@@ -88,7 +89,7 @@ impl TurnRunner {
         let display = Arc::new(TurnDisplay::new(parts.clone()));
         Self {
             settler: Settler::new(parts.clone(), display.clone()),
-            failures: Failures::new(parts.clock.clone()),
+            failures: LoggedFailures::new(parts.clock.clone()),
             speech_pause: SpeechPause::default(),
             display,
             parts,
@@ -96,7 +97,7 @@ impl TurnRunner {
     }
 
     /// Runs a claimed turn in a log span that names the turn and its messages. `ends` is
-    /// [`RunningTurns::ends`](crate::RunningTurns) before the claim.
+    /// [`RunningTurns::count_ends`](crate::RunningTurns) before the claim.
     pub(crate) async fn run_in_span(
         &self,
         lanes: &dyn WakeLane,
@@ -127,10 +128,10 @@ impl TurnRunner {
         ends: u64,
     ) -> Result<LaneWork, StoreError> {
         let (id, session) = (claimed.turn.id, claimed.turn.session.clone());
-        let entered = self.parts.running.enter(id, &session);
-        // A `/stop` that lands between `claim` and `enter` cannot signal this turn, so read the log
-        // again.
-        if self.parts.running.ends() != ends && !self.is_open(&session, id).await? {
+        let entered = self.parts.running.enter_turn(id, &session);
+        // A `/stop` that lands between `claim` and `enter_turn` cannot signal this turn, so read
+        // the log again.
+        if self.parts.running.count_ends() != ends && !self.is_open(&session, id).await? {
             self.emit_stopped(&session, id);
             return Ok(LaneWork::Open);
         }
@@ -145,7 +146,7 @@ impl TurnRunner {
                 self.end_cancelled_progress(&claimed.turn).await;
                 Ok(LaneWork::Open)
             }
-            settled = self.answer(lanes, &mut claimed, &entered.ended, &meter) => settled,
+            settled = self.answer_turn(lanes, &mut claimed, &entered.ended, &meter) => settled,
             () = self.parts.running.release.cancelled() => {
                 let released = self.parts.turns.release(id).await;
                 self.wake_open_deliveries().await;
@@ -162,7 +163,7 @@ impl TurnRunner {
     }
 
     /// Does the work of a turn up to its end or pause in the log.
-    async fn answer(
+    async fn answer_turn(
         &self,
         lanes: &dyn WakeLane,
         claimed: &mut Claimed,
@@ -178,27 +179,30 @@ impl TurnRunner {
                 deaths_alone,
                 "the turn kills the process; dropping it"
             );
-            return settler.settle(lanes, turn, meter, SettleReason::Poison { attempts }).await;
+            return settler
+                .settle_turn(lanes, turn, meter, SettleReason::Poison { attempts })
+                .await;
         }
-        if !self.readmit(turn).await? {
-            return settler.settle(lanes, turn, meter, SettleReason::NothingAdmitted).await;
+        if !self.readmit_messages(turn).await? {
+            return settler.settle_turn(lanes, turn, meter, SettleReason::NothingAdmitted).await;
         }
         let chosen = SessionChoice { model: model.as_deref(), effort: *effort };
         let TurnAgent { run: agent, within, skills_above } =
             match self.parts.agents.now().for_turn(lineage, chosen) {
                 Ok(agent) => agent,
                 Err(error) => {
-                    let failed =
-                        SettleReason::failed(end_sentence(format!("I could not answer: {error}")));
-                    return settler.settle(lanes, turn, meter, failed).await;
+                    let failed = SettleReason::from_failure(end_sentence(format!(
+                        "I could not answer: {error}"
+                    )));
+                    return settler.settle_turn(lanes, turn, meter, failed).await;
                 }
             };
         let PlannedTurn { agent, job, shown } =
             match plan_job_turn(&self.parts, agent, turn, lineage).await? {
                 Ok(planned) => planned,
                 Err(error) => {
-                    let failed = SettleReason::failed(end_sentence(error));
-                    return settler.settle(lanes, turn, meter, failed).await;
+                    let failed = SettleReason::from_failure(end_sentence(error));
+                    return settler.settle_turn(lanes, turn, meter, failed).await;
                 }
             };
         let context = TurnContext {
@@ -223,8 +227,8 @@ impl TurnRunner {
         let shown = ShownTurn { turn, lineage, root: context.asked_by.last(), job: shown };
         match self.display.show_turn(shown, work).await {
             Ok(Ok(ended)) => {
-                self.failures.log(&turn.session, agent.models.main.name(), &ended.end);
-                settler.settle(lanes, turn, meter, SettleReason::Agent(Box::new(ended))).await
+                self.failures.log_turn_end(&turn.session, agent.models.main.name(), &ended.end);
+                settler.settle_turn(lanes, turn, meter, SettleReason::Agent(Box::new(ended))).await
             }
             Ok(Err(StoreError::Internal(error))) => {
                 tracing::error!(error, "the log refused a step");
@@ -249,7 +253,7 @@ impl TurnRunner {
 
     /// Ends a turn after an internal error. The error may have dropped a parallel call between its
     /// write to the log and its wake-up. The writer works in order, so that write is in the log
-    /// after `settle`.
+    /// after `settle_turn`.
     async fn settle_bug(
         &self,
         lanes: &dyn WakeLane,
@@ -257,7 +261,7 @@ impl TurnRunner {
         meter: &UsageMeter,
         bug: String,
     ) -> Result<LaneWork, StoreError> {
-        let settled = self.settler.settle(lanes, turn, meter, SettleReason::Bug(bug)).await;
+        let settled = self.settler.settle_turn(lanes, turn, meter, SettleReason::Bug(bug)).await;
         self.wake_open_deliveries().await;
         settled
     }
@@ -300,7 +304,7 @@ impl TurnRunner {
 
     /// Keeps messages whose senders still have access, and drops the others with a notice. Returns
     /// `false` if none is left.
-    async fn readmit(&self, turn: &mut TurnRecord) -> Result<bool, StoreError> {
+    async fn readmit_messages(&self, turn: &mut TurnRecord) -> Result<bool, StoreError> {
         let Origin::Messages(messages) = &mut turn.origin else { return Ok(true) };
         let mut admitted: Vec<AdmittedMessage<LoggedInbound>> = Vec::new();
         for message in messages.drain(..) {

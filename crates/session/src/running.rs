@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 pub struct RunningTurns {
     turns: DashMap<TurnId, RunningTurn>,
     compactions: DashMap<SessionId, CancellationToken>,
-    /// Number of calls to `end` so far.
+    /// Number of calls to `signal_ends` so far.
     ends: AtomicU64,
     /// Cancelled when running turns must be released to the log for the next start.
     pub(crate) release: CancellationToken,
@@ -47,14 +47,14 @@ impl RunningTurns {
         }
     }
 
-    /// Returns the number of calls to `end` so far. A change between claiming and entering a turn
-    /// means that the turn may have missed its signal.
-    pub(crate) fn ends(&self) -> u64 {
+    /// Returns the number of calls to `signal_ends` so far. A change between claiming and entering
+    /// a turn means that the turn may have missed its signal.
+    pub(crate) fn count_ends(&self) -> u64 {
         self.ends.load(Ordering::SeqCst)
     }
 
     /// Lists a turn as running for as long as the guard lives.
-    pub(crate) fn enter(&self, turn: TurnId, session: &SessionId) -> EnteredTurn<'_> {
+    pub(crate) fn enter_turn(&self, turn: TurnId, session: &SessionId) -> EnteredTurn<'_> {
         let ended = CancellationToken::new();
         let (session, sign) = (session.clone(), self.clock.elapsed());
         self.turns.insert(turn, RunningTurn { session, ended: ended.clone(), sign });
@@ -81,7 +81,7 @@ impl RunningTurns {
     }
 
     /// Signals turns that they were ended in the log.
-    pub(crate) fn end(&self, turns: &[TurnId]) {
+    pub(crate) fn signal_ends(&self, turns: &[TurnId]) {
         self.ends.fetch_add(1, Ordering::SeqCst);
         for turn in turns {
             if let Some(running) = self.turns.get(turn) {

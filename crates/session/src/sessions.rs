@@ -49,7 +49,7 @@ impl Sessions {
         let (pings, pinged) = flume::bounded(1);
         let stop = group.cancel_token();
         group.spawn("commands", act_on_commands(lanes.clone(), commands.clone(), stop.clone()));
-        group.spawn("expiry", expiry::watch(lanes.clone()));
+        group.spawn("expiry", expiry::watch_expiry(lanes.clone()));
         group.spawn("wakes", listen(lanes.clone(), commands, wakes, pinged, stop));
         Ok(Self { lanes, pings, group })
     }
@@ -57,31 +57,31 @@ impl Sessions {
     /// Returns the port that decides about calls waiting for approval.
     #[must_use]
     pub fn decisions(&self) -> Decisions {
-        Decisions::of(&self.lanes)
+        Decisions::from_lanes(&self.lanes)
     }
 
     /// Returns the port of the tasks.
     #[must_use]
     pub fn tasks(&self) -> TaskControl {
-        TaskControl::of(&self.lanes)
+        TaskControl::from_lanes(&self.lanes)
     }
 
     /// Returns the port of the dead letters.
     #[must_use]
     pub fn dead_letters(&self) -> DeadLetterDesk {
-        DeadLetterDesk::of(&self.lanes)
+        DeadLetterDesk::from_lanes(&self.lanes)
     }
 
     /// Returns the port through which jobs are submitted and cancelled.
     #[must_use]
     pub fn jobs(&self) -> JobDesk {
-        JobDesk::of(&self.lanes)
+        JobDesk::from_lanes(&self.lanes)
     }
 
     /// Returns the port through which programs show and change the settings of conversations.
     #[must_use]
     pub fn option_desk(&self) -> OptionDesk {
-        OptionDesk::of(&self.lanes)
+        OptionDesk::from_lanes(&self.lanes)
     }
 
     /// Checks that turns and the wake-up listener make progress.
@@ -89,7 +89,7 @@ impl Sessions {
     /// # Errors
     /// `NotMoving` names the stuck part.
     pub async fn ping(&self) -> Result<(), NotMoving> {
-        if let Some(turn) = self.lanes.stuck() {
+        if let Some(turn) = self.lanes.find_stuck_turn() {
             return Err(NotMoving::Turn(turn));
         }
         let (sender, answer) = oneshot::channel();
@@ -156,7 +156,7 @@ async fn listen(
             }
             Some(WakeUp::Commands) => commands.notify_one(),
             Some(WakeUp::Ended(turns)) => {
-                lanes.parts.running.end(&turns);
+                lanes.parts.running.signal_ends(&turns);
                 note_outcomes(&lanes.parts, lanes.group(), turns);
             }
             Some(WakeUp::Everybody) => {

@@ -82,7 +82,7 @@ pub(crate) enum SettleReason {
 
 impl SettleReason {
     /// The agent failed, for the reason that the chat gets.
-    pub(crate) fn failed(reason: String) -> Self {
+    pub(crate) fn from_failure(reason: String) -> Self {
         let end = TurnEnd::Failed(FailedTurn::new(reason, FailureCode::Internal));
         Self::Agent(Box::new(AgentEnd { end, voice: None }))
     }
@@ -110,7 +110,7 @@ impl Settler {
     }
 
     /// Writes the end and the usage in the meter into the log, and wakes the parts that must react.
-    pub(crate) async fn settle(
+    pub(crate) async fn settle_turn(
         &self,
         lanes: &dyn WakeLane,
         turn: &TurnRecord,
@@ -124,10 +124,10 @@ impl Settler {
                     TurnEnd::Waiting(calls) => {
                         return self.wait(lanes, turn, calls).await.map(|()| LaneWork::Open);
                     }
-                    TurnEnd::Answered(answer) => self.reply(turn, answer, voice).await?,
+                    TurnEnd::Answered(answer) => self.plan_reply(turn, answer, voice).await?,
                     TurnEnd::Failed(FailedTurn { notice, failure }) => {
                         let ended = self.without_answer(turn, Outcome::Error, |bound| {
-                            concerning(notice, bound)
+                            error_notice(notice, bound)
                         });
                         Settlement { failure, ..ended.await? }
                     }
@@ -137,7 +137,7 @@ impl Settler {
                 let reason = format!("I could not answer because of an internal error: {error}");
                 let reason = end_sentence(reason);
                 let ended =
-                    self.without_answer(turn, Outcome::Error, |bound| concerning(reason, bound));
+                    self.without_answer(turn, Outcome::Error, |bound| error_notice(reason, bound));
                 Settlement { failure: Some(FailureCode::Internal.into()), ..ended.await? }
             }
             SettleReason::Poison { attempts } => {
@@ -187,7 +187,7 @@ impl Settler {
         Ok(if more { LaneWork::Open } else { LaneWork::None })
     }
 
-    async fn reply(
+    async fn plan_reply(
         &self,
         turn: &TurnRecord,
         answer: Answer,
@@ -454,10 +454,10 @@ fn same_words(one: &str, other: &str) -> bool {
 }
 
 /// Returns the notice of an error. It replies to a single message, and names several ones.
-fn concerning(reason: String, bound: &[LoggedInbound]) -> String {
+fn error_notice(reason: String, bound: &[LoggedInbound]) -> String {
     match bound {
         [] | [_] => reason,
-        several => format!("{reason} This concerns {}.", named(several)),
+        several => format!("{reason} This concerns {}.", name_messages(several)),
     }
 }
 
@@ -466,11 +466,11 @@ fn dropped(why: &str, bound: &[LoggedInbound]) -> String {
     match bound {
         [] => format!("I dropped this turn because {why}."),
         [message] => format!("I dropped this message because {why}: {}.", quoted(message, 200)),
-        several => format!("I dropped what you asked because {why}: {}.", named(several)),
+        several => format!("I dropped what you asked because {why}: {}.", name_messages(several)),
     }
 }
 
-fn named(messages: &[LoggedInbound]) -> String {
+fn name_messages(messages: &[LoggedInbound]) -> String {
     let most_chars = if messages.len() > 5 { 60 } else { 200 };
     let quotes: Vec<String> = messages.iter().map(|one| quoted(one, most_chars)).collect();
     quotes.join(", ")

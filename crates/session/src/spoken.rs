@@ -27,18 +27,18 @@ const CLOSING: [char; 5] = [')', '>', ']', '"', '”'];
 /// Marks of Markdown, blocks of code, HTML, footnotes and addresses are left out. Each paragraph, item
 /// of a list and row of a table ends with a full stop. A text that is too long ends after its last
 /// whole sentence.
-pub(crate) fn spoken(markdown: &str, most: usize) -> Option<String> {
+pub(crate) fn spoken_text(markdown: &str, most: usize) -> Option<String> {
     let options = Options::ENABLE_FOOTNOTES
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TABLES
         | Options::ENABLE_TASKLISTS;
     let mut words = SpokenWords::default();
     for event in Parser::new_ext(markdown, options) {
-        words.add(event);
+        words.add_event(event);
     }
     words.end_sentence();
     let text = without_addresses(&words.text);
-    let text = cut(&text, most);
+    let text = cut_at_sentence(&text, most);
     text.contains(char::is_alphanumeric).then(|| text.to_owned())
 }
 
@@ -50,7 +50,7 @@ struct SpokenWords {
 }
 
 impl SpokenWords {
-    fn add(&mut self, event: Event<'_>) {
+    fn add_event(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => {
                 if is_left_out(&tag) {
@@ -127,7 +127,7 @@ fn marks_behind(word: &str) -> &str {
 }
 
 /// Cuts a text to at most `most` characters: behind a sentence, else behind a word.
-fn cut(text: &str, most: usize) -> &str {
+fn cut_at_sentence(text: &str, most: usize) -> &str {
     let Some((limit, _)) = text.char_indices().nth(most) else { return text };
     let (kept, rest) = text.split_at(limit);
     let is_end = |(at, end): (usize, &str)| {

@@ -24,10 +24,10 @@ fn spoken_leaves_out_markdown_code_and_addresses() {
         ("買い物。パン", "買い物。パン."),
     ];
     for (markdown, expected) in cases {
-        assert_eq!(spoken(markdown, 1000).as_deref(), Some(expected), "{markdown:?}");
+        assert_eq!(spoken_text(markdown, 1000).as_deref(), Some(expected), "{markdown:?}");
     }
     for markdown in ["", "```\ncode\n```", "https://a.example/", "---", "👍"] {
-        assert_eq!(spoken(markdown, 1000), None, "{markdown:?}");
+        assert_eq!(spoken_text(markdown, 1000), None, "{markdown:?}");
     }
 }
 
@@ -45,6 +45,6 @@ fn spoken_ends_after_the_last_whole_sentence_within_the_limit() {
         ("ÄÖÜ. ÄÖÜ.", 6, "ÄÖÜ."),
     ];
     for (text, most, expected) in cases {
-        assert_eq!(spoken(text, most).as_deref(), Some(expected), "{text:?} {most}");
+        assert_eq!(spoken_text(text, most).as_deref(), Some(expected), "{text:?} {most}");
     }
 }

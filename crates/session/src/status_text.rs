@@ -14,16 +14,17 @@ impl StatusFacts<'_> {
     pub(crate) fn sentences(&self) -> String {
         let SessionStatus { open, mode, queued, pending, unconfirmed, .. } = self.status;
         let work = match open {
-            Some(open) => work(open, self.now),
+            Some(open) => describe_work(open, self.now),
             None if self.is_compacting => "I am summarising the earlier conversation.".to_owned(),
             None => "I am not doing anything.".to_owned(),
         };
         let waiting = match queued {
             0 => None,
-            1 => Some(format!("1 more message waits; {}.", fate(*mode, "it is", "it"))),
-            many => {
-                Some(format!("{many} more messages wait; {}.", fate(*mode, "they are", "they")))
-            }
+            1 => Some(format!("1 more message waits; {}.", describe_queue(*mode, "it is", "it"))),
+            many => Some(format!(
+                "{many} more messages wait; {}.",
+                describe_queue(*mode, "they are", "they")
+            )),
         };
         let pending = match pending {
             0 => None,
@@ -40,8 +41,8 @@ impl StatusFacts<'_> {
     }
 }
 
-fn work(open: &OpenTurn, now: Timestamp) -> String {
-    let since = span(open.started_at.until(now).as_secs());
+fn describe_work(open: &OpenTurn, now: Timestamp) -> String {
+    let since = format_span(open.started_at.until(now).as_secs());
     match (open.waits_for, open.state) {
         (Some(kind), _) => {
             let reason = match kind {
@@ -64,7 +65,7 @@ fn work(open: &OpenTurn, now: Timestamp) -> String {
 }
 
 /// Returns the way in which waiting messages are treated.
-fn fate(mode: QueueMode, are: &str, they: &str) -> String {
+fn describe_queue(mode: QueueMode, are: &str, they: &str) -> String {
     match mode {
         QueueMode::Queue => format!("{are} answered afterwards"),
         QueueMode::Collect => format!("{are} answered together afterwards"),
@@ -73,7 +74,7 @@ fn fate(mode: QueueMode, are: &str, they: &str) -> String {
     }
 }
 
-fn span(seconds: u64) -> String {
+fn format_span(seconds: u64) -> String {
     let (number, unit) = match seconds {
         0..120 => (seconds, "second"),
         120..7200 => (seconds / 60, "minute"),

@@ -12,7 +12,7 @@ use avocet_protocol::{
 use crate::SessionParts;
 use crate::command_plan::CommandPlan;
 use crate::lane::Lanes;
-use crate::usage::words;
+use crate::usage::describe_total;
 
 /// The most tasks in a reply.
 const SHOWN: u32 = 10;
@@ -23,7 +23,7 @@ const HOW: &str = "Write /tasks, /tasks t12, or /tasks cancel t12.";
 const NOT_HERE: &str = "There is no such open task in this conversation.";
 
 /// Plans `/tasks`.
-pub(crate) async fn plan(
+pub(crate) async fn plan_tasks(
     parts: &SessionParts,
     session: &SessionId,
     argument: &str,
@@ -36,66 +36,69 @@ pub(crate) async fn plan(
         [] => {
             let page = TaskPage { limit: SHOWN, before: None };
             let list = parts.with_retry(|| tasks.tasks(Some(session), page)).await?;
-            CommandPlan::say(listed(&list, now))
+            CommandPlan::with_text(list_tasks(&list, now))
         }
         ["cancel", id] => match id.parse::<TurnId>() {
             Ok(id) => {
                 let done = format!("Task {id} is cancelled.");
-                CommandPlan::act(CommandAction::CancelTask(id), &done, NOT_HERE)
+                CommandPlan::with_action(CommandAction::CancelTask(id), &done, NOT_HERE)
             }
-            Err(_) => CommandPlan::say(HOW),
+            Err(_) => CommandPlan::with_text(HOW),
         },
         [id] => match id.parse::<TurnId>() {
             Ok(id) => {
                 let task = parts.with_retry(|| tasks.task(id)).await?;
                 let task = task.filter(|task| task.session == *session);
-                CommandPlan::say(task.map_or_else(|| NOT_HERE.to_owned(), |task| shown(&task, now)))
+                CommandPlan::with_text(
+                    task.map_or_else(|| NOT_HERE.to_owned(), |task| describe_task(&task, now)),
+                )
             }
-            Err(_) => CommandPlan::say(HOW),
+            Err(_) => CommandPlan::with_text(HOW),
         },
-        _ => CommandPlan::say(HOW),
+        _ => CommandPlan::with_text(HOW),
     })
 }
 
-fn listed(tasks: &[TaskView], now: Timestamp) -> String {
+fn list_tasks(tasks: &[TaskView], now: Timestamp) -> String {
     if tasks.is_empty() {
         return "There are no tasks in this conversation.".to_owned();
     }
-    let lines: Vec<String> = tasks.iter().map(|task| format!("- {}", line(task, now))).collect();
+    let lines: Vec<String> =
+        tasks.iter().map(|task| format!("- {}", task_line(task, now))).collect();
     lines.join("\n")
 }
 
-fn line(task: &TaskView, now: Timestamp) -> String {
+fn task_line(task: &TaskView, now: Timestamp) -> String {
     let TaskView { id, steps, total, .. } = task;
-    let (name, state, seconds) = (task.name(), state(task), age(task, now));
-    format!("{id} {name}: {state}, {seconds} s, steps {steps}, {}", words(total))
+    let (name, state, seconds) = (task.name(), task_state(task), task_age(task, now));
+    format!("{id} {name}: {state}, {seconds} s, steps {steps}, {}", describe_total(total))
 }
 
 /// Returns the seconds from the start of a task to its end, or to now.
-fn age(task: &TaskView, now: Timestamp) -> u64 {
+fn task_age(task: &TaskView, now: Timestamp) -> u64 {
     task.started_at.until(task.ended_at.unwrap_or(now)).as_secs()
 }
 
-fn state(task: &TaskView) -> String {
+fn task_state(task: &TaskView) -> String {
     match (task.state, task.waits_for) {
         (TurnState::Waiting, Some(kind)) => format!("waiting for {}", kind.word()),
         (state, _) => state.word().to_owned(),
     }
 }
 
-fn shown(task: &TaskView, now: Timestamp) -> String {
-    let mut text = line(task, now);
+fn describe_task(task: &TaskView, now: Timestamp) -> String {
+    let mut text = task_line(task, now);
     if let Some(agent) = &task.agent {
         write!(text, "\nProfile: {agent}").unwrap_or_default();
     }
-    write!(text, "\nTask: {}", beginning(&task.task)).unwrap_or_default();
+    write!(text, "\nTask: {}", cut_beginning(&task.task)).unwrap_or_default();
     if let Some(result) = &task.result {
-        write!(text, "\nResult: {}", beginning(result)).unwrap_or_default();
+        write!(text, "\nResult: {}", cut_beginning(result)).unwrap_or_default();
     }
     text
 }
 
-fn beginning(text: &str) -> String {
+fn cut_beginning(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{} …", text[..end].trim_end()),
         None => text.to_owned(),
@@ -104,7 +107,7 @@ fn beginning(text: &str) -> String {
 
 /// Stops the workers of a cancelled task and lets a waiting parent continue.
 pub(crate) fn end_task(lanes: &Arc<Lanes>, cancelled: &CancelledTask) {
-    lanes.parts.running.end(&cancelled.turns);
+    lanes.parts.running.signal_ends(&cancelled.turns);
     if let Some(parent) = &cancelled.parent {
         lanes.parts.events.emit(parent, TurnEvent::Resumed);
         lanes.wake(parent.clone());
@@ -125,7 +128,7 @@ impl TaskControl {
         Self { tasks, lanes: None }
     }
 
-    pub(crate) fn of(lanes: &Arc<Lanes>) -> Self {
+    pub(crate) fn from_lanes(lanes: &Arc<Lanes>) -> Self {
         Self { tasks: lanes.parts.tasks.clone(), lanes: Some(lanes.clone()) }
     }
 }

@@ -10,7 +10,7 @@ use crate::command_plan::CommandPlan;
 use crate::model::{DEFAULT, LEARNING};
 
 /// Plans `/think`.
-pub(crate) async fn plan(
+pub(crate) async fn plan_think(
     parts: &SessionParts,
     session: &SessionId,
     argument: &str,
@@ -22,35 +22,35 @@ pub(crate) async fn plan(
     let chosen = SessionChoice::from(&status);
     let model = agents.for_session(session, &status).models.main;
     if argument.is_empty() {
-        let mut text = format!("{}.", shown(chosen.effort, agent.run.effort));
+        let mut text = format!("{}.", describe_effort(chosen.effort, agent.run.effort));
         if role >= Role::Owner {
-            text.push_str(&format!(" /think {} chooses another.", choices()));
+            text.push_str(&format!(" /think {} chooses another.", list_choices()));
         }
-        return Ok(CommandPlan::say(text));
+        return Ok(CommandPlan::with_text(text));
     }
     if role < Role::Owner {
         let refusal = "Only my owner can choose how much I think; /think shows it.";
-        return Ok(CommandPlan::say(refusal));
+        return Ok(CommandPlan::with_text(refusal));
     }
     if argument.eq_ignore_ascii_case(DEFAULT) {
-        let done = format!("{}.", shown(None, agent.run.effort));
-        return Ok(CommandPlan::act(
+        let done = format!("{}.", describe_effort(None, agent.run.effort));
+        return Ok(CommandPlan::with_action(
             CommandAction::Choose(SessionSetting::Effort(None)),
             &done,
             &done,
         ));
     }
     let Ok(effort) = argument.parse::<Effort>() else {
-        let choices = choices();
+        let choices = list_choices();
         let refusal = format!("Unknown effort {argument:?}; choose one of {choices}.");
-        return Ok(CommandPlan::say(refusal));
+        return Ok(CommandPlan::with_text(refusal));
     };
     let facts = within(parts.clock.as_ref(), LEARNING, model.facts()).await;
-    Ok(choose(effort, model.name(), facts.unwrap_or_default()))
+    Ok(plan_choice(effort, model.name(), facts.unwrap_or_default()))
 }
 
 /// Describes the effort of a conversation. `configured` is the effort of its agent.
-pub(crate) fn shown(chosen: Option<Effort>, configured: Option<Effort>) -> String {
+pub(crate) fn describe_effort(chosen: Option<Effort>, configured: Option<Effort>) -> String {
     match (chosen, configured) {
         (Some(effort), _) => format!("Thinking: {}, chosen with /think", effort.word()),
         (None, Some(effort)) => format!("Thinking: {}, set by the configuration", effort.word()),
@@ -58,16 +58,16 @@ pub(crate) fn shown(chosen: Option<Effort>, configured: Option<Effort>) -> Strin
     }
 }
 
-fn choices() -> String {
+fn list_choices() -> String {
     let words = Effort::ALL.map(Effort::word).join(", ");
     format!("{words}, {DEFAULT}")
 }
 
-fn choose(effort: Effort, model: &str, facts: ModelFacts) -> CommandPlan {
+fn plan_choice(effort: Effort, model: &str, facts: ModelFacts) -> CommandPlan {
     let ability = match (facts.thinking, effort) {
         (Some(false), Effort::Off) | (Some(true), _) => "",
         (Some(false), _) => {
-            return CommandPlan::say(format!(
+            return CommandPlan::with_text(format!(
                 "{model} cannot think before it answers; /model chooses another model."
             ));
         }
@@ -75,5 +75,9 @@ fn choose(effort: Effort, model: &str, facts: ModelFacts) -> CommandPlan {
     };
     let word = effort.word();
     let done = format!("Thinking: {word} from now on; /think {DEFAULT} goes back.{ability}");
-    CommandPlan::act(CommandAction::Choose(SessionSetting::Effort(Some(effort))), &done, &done)
+    CommandPlan::with_action(
+        CommandAction::Choose(SessionSetting::Effort(Some(effort))),
+        &done,
+        &done,
+    )
 }

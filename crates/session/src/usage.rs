@@ -10,7 +10,7 @@ use crate::SessionParts;
 const PAGE: u32 = 500;
 
 /// Returns the reply to the command.
-pub(crate) async fn usage(
+pub(crate) async fn usage_reply(
     parts: &SessionParts,
     session: &SessionId,
     role: Role,
@@ -36,13 +36,13 @@ pub(crate) async fn usage(
     let all = spending.day;
     let mut text = String::new();
     let session_budget =
-        budget(budgets.session_cost.map(|cost| cost.to_string()), budgets.session_tokens);
-    line(&mut text, "This conversation since /new", &spending.session, &session_budget);
-    line(&mut text, "This conversation today", &of_today, "");
-    let day = budget(budgets.day_cost.map(|cost| cost.to_string()), budgets.day_tokens);
+        describe_budget(budgets.session_cost.map(|cost| cost.to_string()), budgets.session_tokens);
+    push_total(&mut text, "This conversation since /new", &spending.session, &session_budget);
+    push_total(&mut text, "This conversation today", &of_today, "");
+    let day = describe_budget(budgets.day_cost.map(|cost| cost.to_string()), budgets.day_tokens);
     if role == Role::Owner && chat == ChatKind::Private {
-        line(&mut text, "All conversations today", &all, &day);
-        models(&mut text, &list(UsageBy::Model, 0).await?);
+        push_total(&mut text, "All conversations today", &all, &day);
+        push_models(&mut text, &list(UsageBy::Model, 0).await?);
     } else if !day.is_empty() {
         // Writing to a `String` cannot fail.
         writeln!(text, "All conversations share the budget of a day{day}.").unwrap_or_default();
@@ -50,25 +50,25 @@ pub(crate) async fn usage(
     Ok(text.trim_end().to_owned())
 }
 
-fn line(text: &mut String, what: &str, total: &Total, budget: &str) {
-    writeln!(text, "{what}: {}{budget}.", words(total)).unwrap_or_default();
+fn push_total(text: &mut String, what: &str, total: &Total, budget: &str) {
+    writeln!(text, "{what}: {}{budget}.", describe_total(total)).unwrap_or_default();
 }
 
-fn models(text: &mut String, rows: &[UsageRow]) {
+fn push_models(text: &mut String, rows: &[UsageRow]) {
     for UsageRow { of, total, .. } in rows {
-        writeln!(text, "- `{of}`: {}", words(total)).unwrap_or_default();
+        writeln!(text, "- `{of}`: {}", describe_total(total)).unwrap_or_default();
     }
 }
 
 /// Returns, for example, ` (budget: $50.00)`; empty without a budget.
-fn budget(cost: Option<String>, tokens: Option<u64>) -> String {
+fn describe_budget(cost: Option<String>, tokens: Option<u64>) -> String {
     let tokens = tokens.map(|tokens| format!("{} tokens", thousands(tokens)));
     let limits: Vec<String> = cost.into_iter().chain(tokens).collect();
     if limits.is_empty() { String::new() } else { format!(" (budget: {})", limits.join(", ")) }
 }
 
 /// Returns, for example, `12,345 tokens read (83% from the cache), 678 written, $0.12`.
-pub(crate) fn words(total: &Total) -> String {
+pub(crate) fn describe_total(total: &Total) -> String {
     let usage = total.usage;
     if usage.total() == 0 {
         return "nothing".to_owned();
@@ -106,14 +106,14 @@ mod tests {
             ),
         ];
         for (total, expected) in table {
-            assert_eq!(words(&total), expected);
+            assert_eq!(describe_total(&total), expected);
         }
     }
 
     #[test]
     fn budget_describes_configured_limits_only() {
-        assert_eq!(budget(None, None), "");
-        let both = budget(Some("$5.00".to_owned()), Some(1_000_000));
+        assert_eq!(describe_budget(None, None), "");
+        let both = describe_budget(Some("$5.00".to_owned()), Some(1_000_000));
         assert_eq!(both, " (budget: $5.00, 1,000,000 tokens)");
     }
 }

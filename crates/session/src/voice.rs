@@ -12,7 +12,7 @@ use avocet_protocol::{
 use avocet_supervise::fail_point::{FailMoment, pass_in_task};
 
 use crate::SessionParts;
-use crate::spoken::{SpokenAnswers, spoken};
+use crate::spoken::{SpokenAnswers, spoken_text};
 use crate::turn_facts::asker;
 
 /// The first bytes of a recording.
@@ -56,9 +56,10 @@ pub(crate) async fn record_answer(
         VoiceMode::Off => false,
         VoiceMode::Auto => turn.origin.messages().iter().any(has_voice),
     };
-    let text = spoken(&answer.text, speak.max_characters()).filter(|_| is_wanted);
+    let text = spoken_text(&answer.text, speak.max_characters()).filter(|_| is_wanted);
     let Some(text) = text else { return Ok(None) };
-    let recording = Recorder { parts, pause, turn, agent, answer, speak: speak.as_ref(), meter };
+    let recording =
+        AnswerRecorder { parts, pause, turn, agent, answer, speak: speak.as_ref(), meter };
     recording.record(&text).await
 }
 
@@ -83,7 +84,7 @@ fn has_voice(message: &LoggedInbound) -> bool {
 }
 
 /// Records the answer of one turn.
-struct Recorder<'t> {
+struct AnswerRecorder<'t> {
     parts: &'t SessionParts,
     pause: &'t SpeechPause,
     turn: &'t TurnRecord,
@@ -93,12 +94,12 @@ struct Recorder<'t> {
     meter: &'t UsageMeter,
 }
 
-impl Recorder<'_> {
+impl AnswerRecorder<'_> {
     /// Returns the recording, a file in the workspace. A turn that resumes after a crash uses the
     /// file of its earlier run, if the answer is the same.
     async fn record(&self, text: &str) -> Result<Option<Attachment>, StoreError> {
-        let path = Attachment::recording_path(self.turn.id, fingerprint(text));
-        let bytes = match self.found(&path).await {
+        let path = Attachment::recording_path(self.turn.id, text_fingerprint(text));
+        let bytes = match self.find_recording(&path).await {
             Some(bytes) => {
                 if !self.is_paid().await? {
                     // The crash of the earlier run has lost this entry.
@@ -115,7 +116,7 @@ impl Recorder<'_> {
                 if self.agent.used_up(self.meter, is_unpriced).await?.is_some() {
                     return Ok(None);
                 }
-                match self.make(&path, text).await {
+                match self.make_recording(&path, text).await {
                     Ok(bytes) => bytes,
                     Err(error) => {
                         tracing::warn!(
@@ -138,13 +139,13 @@ impl Recorder<'_> {
     }
 
     /// Returns the size of a recording that exists.
-    async fn found(&self, path: &str) -> Option<u64> {
+    async fn find_recording(&self, path: &str) -> Option<u64> {
         let start = self.agent.files.start_of(path, OGG.len() as u64).await.ok()??;
         (start.bytes == OGG).then_some(start.size)
     }
 
     /// Makes the recording and returns its size.
-    async fn make(&self, path: &str, text: &str) -> Result<u64, String> {
+    async fn make_recording(&self, path: &str, text: &str) -> Result<u64, String> {
         let recording = self.speak.speak(text).await.map_err(|error| {
             if matches!(error, SpeakError::Failed(_)) {
                 self.pause.begin(self.parts.clock.elapsed());
@@ -169,7 +170,7 @@ fn followed_by(mut planned: Planned, recording: Option<Planned>) -> Planned {
 
 /// Returns a number that differs between texts. Another build may return another number for the same
 /// text, which is then spoken once more.
-pub(crate) fn fingerprint(text: &str) -> u64 {
+pub(crate) fn text_fingerprint(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()

@@ -7,7 +7,7 @@ use crate::command_plan::CommandPlan;
 use crate::spoken::SpokenAnswers;
 
 /// Plans `/voice`.
-pub(crate) async fn plan(
+pub(crate) async fn plan_voice(
     parts: &SessionParts,
     session: &SessionId,
     argument: &str,
@@ -15,31 +15,36 @@ pub(crate) async fn plan(
     let Some(SpokenAnswers { when, .. }) = &parts.spoken else {
         let refusal = "I cannot speak: my operator has to add the table [speech] to my \
                        configuration.";
-        return Ok(CommandPlan::say(refusal));
+        return Ok(CommandPlan::with_text(refusal));
     };
     if argument.is_empty() {
         let status = parts.with_retry(|| parts.query.session_status(session)).await?;
         let mode = status.voice.unwrap_or(*when);
-        let text =
-            format!("Voice is {}: {}. /voice {} changes it.", mode.word(), help(mode), words());
-        return Ok(CommandPlan::say(text));
+        let text = format!(
+            "Voice is {}: {}. /voice {} changes it.",
+            mode.word(),
+            describe_mode(mode),
+            list_modes()
+        );
+        return Ok(CommandPlan::with_text(text));
     }
     Ok(match argument.parse::<VoiceMode>() {
         Ok(mode) => {
-            let done = format!("Voice is {} from now on: {}.", mode.word(), help(mode));
-            CommandPlan::act(CommandAction::SetVoice(mode), &done, &done)
+            let done = format!("Voice is {} from now on: {}.", mode.word(), describe_mode(mode));
+            CommandPlan::with_action(CommandAction::SetVoice(mode), &done, &done)
         }
-        Err(_) => {
-            CommandPlan::say(format!("There is no voice mode {argument:?}; there are {}.", words()))
-        }
+        Err(_) => CommandPlan::with_text(format!(
+            "There is no voice mode {argument:?}; there are {}.",
+            list_modes()
+        )),
     })
 }
 
-fn words() -> String {
+fn list_modes() -> String {
     VoiceMode::ALL.map(VoiceMode::word).join(", ")
 }
 
-fn help(mode: VoiceMode) -> &'static str {
+fn describe_mode(mode: VoiceMode) -> &'static str {
     match mode {
         VoiceMode::On => "I speak each answer and send its text too",
         VoiceMode::Off => "my answers are text only",

@@ -8,7 +8,7 @@ use avocet_testkit::FakeSpeaker;
 
 use super::*;
 use crate::SpokenAnswers;
-use crate::voice::fingerprint;
+use crate::voice::text_fingerprint;
 
 /// A setup whose answers are spoken by `speaker` if `when` says so.
 fn spoken_by(speaker: &Arc<FakeSpeaker>, when: VoiceMode) -> Setup {
@@ -184,7 +184,7 @@ async fn voice_found_after_a_graceful_stop_is_not_charged_again() {
     harness.say("one").await;
     harness.asked(1).await;
     // The earlier run has made the recording, and the stop has recorded its cost.
-    let path = format!("answers/{}-{:016x}.ogg", TurnId(1), fingerprint("one."));
+    let path = format!("answers/{}-{:016x}.ogg", TurnId(1), text_fingerprint("one."));
     let opus = avocet_testkit::speech::opus();
     harness.setup.files.write(&path, opus, Trust::User).await.unwrap();
     let spent = speaker.cost("one.");

@@ -4,7 +4,7 @@
 pub(crate) const START: &str = "start";
 
 /// Returns the welcome: the name, the abilities, and the next step.
-pub(crate) fn text(is_owner: bool) -> String {
+pub(crate) fn welcome_text(is_owner: bool) -> String {
     let more = if is_owner {
         "You are my owner, so I ask you before a risky step. /status shows what I am doing."
     } else {

@@ -8,25 +8,25 @@ use avocet_protocol::{Clock, Content, TurnEvent, TurnId, or_pending};
 use dashmap::DashMap;
 use tokio_util::sync::CancellationToken;
 
-use super::screen::Screen;
-use super::state::{PreviewState, Showed};
+use super::screen::PreviewScreen;
+use super::state::{PreviewState, ShowResult};
 use super::words;
 
 /// The boards of all root turns that wait for children.
 #[derive(Debug, Default)]
-pub(crate) struct Boards {
-    boards: DashMap<TurnId, Arc<Board>>,
+pub(crate) struct TaskBoards {
+    boards: DashMap<TurnId, Arc<TaskBoard>>,
 }
 
 /// The lines of one root turn's children, and the state of its preview message.
 #[derive(Debug, Default)]
-struct Board {
-    lines: Mutex<Vec<Line>>,
+struct TaskBoard {
+    lines: Mutex<Vec<BoardLine>>,
     shown: tokio::sync::Mutex<BoardShown>,
 }
 
 #[derive(Debug)]
-struct Line {
+struct BoardLine {
     child: TurnId,
     name: String,
     state: LineState,
@@ -53,11 +53,11 @@ impl Default for BoardShown {
     }
 }
 
-impl Boards {
+impl TaskBoards {
     /// Adds a line for a child that begins to run.
-    pub(super) fn enter<'l>(
+    pub(super) fn add_child<'l>(
         &'l self,
-        screen: Screen<'l>,
+        screen: PreviewScreen<'l>,
         child: TurnId,
         name: String,
         interval: Duration,
@@ -66,20 +66,20 @@ impl Boards {
         let board = self.boards.entry(screen.turn).or_default().clone();
         board.with_lines(|lines| {
             lines.retain(|line| line.child != child);
-            lines.push(Line { child, name, state: LineState::Thinking });
+            lines.push(BoardLine { child, name, state: LineState::Thinking });
             lines.sort_by_key(|line| line.child);
         });
         BoardPreview { boards: self, board, screen, child, interval, events }
     }
 }
 
-impl Board {
-    fn with_lines<T>(&self, change: impl FnOnce(&mut Vec<Line>) -> T) -> T {
+impl TaskBoard {
+    fn with_lines<T>(&self, change: impl FnOnce(&mut Vec<BoardLine>) -> T) -> T {
         change(&mut self.lines.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Returns `true` if the state of the child is new.
-    fn set(&self, child: TurnId, state: LineState) -> bool {
+    fn set_state(&self, child: TurnId, state: LineState) -> bool {
         self.with_lines(|lines| match lines.iter_mut().find(|line| line.child == child) {
             Some(line) if line.state != state => {
                 line.state = state;
@@ -90,12 +90,12 @@ impl Board {
     }
 
     fn text(&self) -> String {
-        self.with_lines(|lines| text(lines))
+        self.with_lines(|lines| board_text(lines))
     }
 }
 
-fn text(lines: &[Line]) -> String {
-    let line = |Line { name, state, .. }: &Line| match state {
+fn board_text(lines: &[BoardLine]) -> String {
+    let line = |BoardLine { name, state, .. }: &BoardLine| match state {
         LineState::Thinking => format!("- {name}: thinking"),
         LineState::Using(tool) => format!("- {name}: {tool}"),
         LineState::Over => format!("- {name}: ended"),
@@ -106,9 +106,9 @@ fn text(lines: &[Line]) -> String {
 
 /// The line of one running child.
 pub(super) struct BoardPreview<'l> {
-    boards: &'l Boards,
-    board: Arc<Board>,
-    screen: Screen<'l>,
+    boards: &'l TaskBoards,
+    board: Arc<TaskBoard>,
+    screen: PreviewScreen<'l>,
     child: TurnId,
     interval: Duration,
     events: flume::Receiver<TurnEvent>,
@@ -128,29 +128,30 @@ impl BoardPreview<'_> {
                 event = self.events.recv_async() => {
                     let Ok(event) = event else { break };
                     if let Some(state) = state_after(&event)
-                        && self.board.set(self.child, state)
+                        && self.board.set_state(self.child, state)
                     {
                         due = due.or_else(|| Some(clock.elapsed()));
                     }
                 }
-                () = show => due = self.show(clock).await,
+                () = show => due = self.show_board(clock).await,
             }
         }
     }
 
     /// Shows the board, unless another child has shown it just now. Returns the time to try again.
-    async fn show(&self, clock: &dyn Clock) -> Option<Duration> {
+    async fn show_board(&self, clock: &dyn Clock) -> Option<Duration> {
         let now = clock.elapsed();
         let Ok(mut shown) = self.board.shown.try_lock() else { return Some(now + self.interval) };
         if now < shown.not_before {
             return Some(shown.not_before);
         }
         let text = self.board.text();
-        let content = words::first_message(|text| self.screen.plan(text), &text)?;
+        let content = words::first_message(|text| self.screen.plan_chunks(text), &text)?;
         if shown.state == PreviewState::Over || shown.last.as_ref() == Some(&content) {
             return None;
         }
-        let Showed { state, content, hold } = self.screen.show(shown.state.clone(), content).await;
+        let ShowResult { state, content, hold } =
+            self.screen.show_content(shown.state.clone(), content).await;
         let is_shown = content.is_some();
         shown.state = state;
         shown.last = content.or_else(|| shown.last.take());
@@ -162,8 +163,8 @@ impl BoardPreview<'_> {
 impl Drop for BoardPreview<'_> {
     /// Marks the child as ended. The last child removes the board.
     fn drop(&mut self) {
-        self.board.set(self.child, LineState::Over);
-        let is_over = |board: &Arc<Board>| {
+        self.board.set_state(self.child, LineState::Over);
+        let is_over = |board: &Arc<TaskBoard>| {
             board.with_lines(|lines| lines.iter().all(|line| line.state == LineState::Over))
         };
         self.boards.boards.remove_if(&self.screen.turn, |_, board| is_over(board));
@@ -175,7 +176,7 @@ fn state_after(event: &TurnEvent) -> Option<LineState> {
     match event {
         TurnEvent::Thinking { .. } | TurnEvent::ToolFinished { .. } => Some(LineState::Thinking),
         TurnEvent::ToolStarted { name, about } => {
-            Some(LineState::Using(words::call(name, about.as_deref())))
+            Some(LineState::Using(words::describe_call(name, about.as_deref())))
         }
         TurnEvent::Started { .. }
         | TurnEvent::Text { .. }
@@ -196,13 +197,13 @@ mod tests {
     #[test]
     fn text_has_one_line_for_each_child() {
         let line =
-            |child, name: &str, state| Line { child: TurnId(child), name: name.into(), state };
+            |child, name: &str, state| BoardLine { child: TurnId(child), name: name.into(), state };
         let lines = [
             line(2, "survey", LineState::Using("read_file".to_owned())),
             line(3, "tests", LineState::Thinking),
             line(4, "docs", LineState::Over),
         ];
         let expected = "Working on tasks:\n\n- survey: read_file\n- tests: thinking\n- docs: ended";
-        assert_eq!(text(&lines), expected);
+        assert_eq!(board_text(&lines), expected);
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use avocet_protocol::TurnEvent;
 
-use super::words::{are_few, closed, complete_words, running, unfinished};
+use super::words::{are_few, close_fence, complete_words, mark_unfinished, running_text};
 
 /// Time for which a tool has run when its line is shown, in seconds; after the last one each minute.
 const REPORTS: [u64; 4] = [5, 15, 30, 60];
@@ -61,7 +61,7 @@ impl PreviewDraft {
     }
 
     /// Applies an event of the turn.
-    pub(super) fn take(&mut self, event: &TurnEvent, now: Duration) {
+    pub(super) fn apply_event(&mut self, event: &TurnEvent, now: Duration) {
         match event {
             TurnEvent::Text { delta } => self.write(delta, now),
             TurnEvent::Restarted => self.text.clear(),
@@ -80,7 +80,7 @@ impl PreviewDraft {
                     tool.report = Some(text.replace('`', "'"));
                 }
             }
-            TurnEvent::ToolFinished { name, .. } => self.finish(name),
+            TurnEvent::ToolFinished { name, .. } => self.finish_tool(name),
             TurnEvent::Started { .. }
             | TurnEvent::Compacting
             | TurnEvent::Thought { .. }
@@ -99,7 +99,7 @@ impl PreviewDraft {
         }
     }
 
-    fn finish(&mut self, name: &str) {
+    fn finish_tool(&mut self, name: &str) {
         let Some(place) = self.tools.iter().position(|tool| tool.name == name) else { return };
         self.tools.remove(place);
         if place == 0 {
@@ -108,7 +108,7 @@ impl PreviewDraft {
     }
 
     /// Returns the time of the next update; `None` if the chat is up to date.
-    pub(super) fn due(&self) -> Option<Duration> {
+    pub(super) fn next_update_at(&self) -> Option<Duration> {
         let due = [self.line_due(), self.text_due()].into_iter().flatten().min()?;
         Some(due.max(self.not_before))
     }
@@ -135,7 +135,7 @@ impl PreviewDraft {
 
     /// Returns the text to show now, and marks it as shown. The line of a running tool stands below
     /// the text of its step.
-    pub(super) fn compose(&mut self, now: Duration) -> Option<String> {
+    pub(super) fn next_text(&mut self, now: Duration) -> Option<String> {
         let is_due = |due: Option<Duration>| due.is_some_and(|due| due <= now);
         if now < self.not_before {
             return None;
@@ -146,11 +146,11 @@ impl PreviewDraft {
         }
         let words = complete_words(&self.text);
         words.clone_into(&mut self.shown);
-        let line = if line_due { self.line(now) } else { None };
+        let line = if line_due { self.next_tool_line(now) } else { None };
         let text = match line {
-            None => unfinished(&self.shown),
+            None => mark_unfinished(&self.shown),
             Some(line) if self.shown.is_empty() => line,
-            Some(line) => format!("{}\n\n{line}", closed(&self.shown)),
+            Some(line) => format!("{}\n\n{line}", close_fence(&self.shown)),
         };
         self.has_begun = true;
         self.not_before = now + self.interval;
@@ -158,15 +158,15 @@ impl PreviewDraft {
     }
 
     /// Returns the line of the oldest tool, and notes that it is shown.
-    fn line(&mut self, now: Duration) -> Option<String> {
+    fn next_tool_line(&mut self, now: Duration) -> Option<String> {
         let RunningTool { name, about, since, report } = self.tools.first()?;
         let time = now.saturating_sub(*since);
         self.reported = time;
-        Some(running(name, about.as_deref(), time, report.as_deref()))
+        Some(running_text(name, about.as_deref(), time, report.as_deref()))
     }
 
     /// Makes the last text due again after a skipped update.
-    pub(super) fn missed(&mut self) {
+    pub(super) fn mark_missed(&mut self) {
         self.shown.clear();
         self.reported = Duration::ZERO;
         self.has_begun = false;
@@ -183,7 +183,7 @@ impl PreviewDraft {
     }
 
     /// Delays further updates until this time.
-    pub(super) fn hold(&mut self, until: Duration) {
+    pub(super) fn delay_until(&mut self, until: Duration) {
         self.not_before = self.not_before.max(until);
     }
 }

@@ -4,14 +4,14 @@ use avocet_protocol::{DraftError, within};
 use avocet_supervise::catch_panic;
 
 use super::parts::PartUpdate;
-use super::screen::{SHOW_LIMIT, Screen};
-use super::state::{PreviewState, Showed};
+use super::screen::{PreviewScreen, SHOW_LIMIT};
+use super::state::{PreviewState, ShowResult};
 
-impl Screen<'_> {
+impl PreviewScreen<'_> {
     /// Shows an update as a draft. Returns `None` if the update needs a message. The chat shows no
     /// drafts, the text continues in another message, or the turn has a message from before a wait
     /// or a restart.
-    pub(super) async fn show_as_draft(&self, update: &PartUpdate) -> Option<Showed> {
+    pub(super) async fn show_as_draft(&self, update: &PartUpdate) -> Option<ShowResult> {
         let PartUpdate { part, state, content, is_complete } = update;
         let may_begin = self.may_draft && *part == 0 && !is_complete;
         let is_known = match state {
@@ -29,21 +29,21 @@ impl Screen<'_> {
         match within(self.parts.clock.as_ref(), SHOW_LIMIT, showing).await {
             Ok(Ok(Ok(()))) => {
                 let content = Some(content.clone());
-                Some(Showed { state: PreviewState::Draft, content, hold: None })
+                Some(ShowResult { state: PreviewState::Draft, content, hold: None })
             }
             Ok(Ok(Err(DraftError::Unsupported))) => None,
             Ok(Ok(Err(DraftError::Later(hold)))) => {
-                Some(Showed { hold: Some(hold), ..Showed::nothing(state.clone()) })
+                Some(ShowResult { hold: Some(hold), ..ShowResult::nothing(state.clone()) })
             }
             Ok(Ok(Err(DraftError::Failed(error)))) => {
                 tracing::debug!(error, "cannot show a draft");
-                Some(Showed::nothing(state.clone()))
+                Some(ShowResult::nothing(state.clone()))
             }
             Ok(Err(error)) => {
                 tracing::error!(%error, "the channel panicked while it showed a draft");
                 None
             }
-            Err(_elapsed) => Some(Showed::nothing(state.clone())),
+            Err(_elapsed) => Some(ShowResult::nothing(state.clone())),
         }
     }
 }

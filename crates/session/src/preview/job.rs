@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use avocet_protocol::{JobId, TurnEvent, WaitKind};
 
-use super::words::awaited;
+use super::words::awaited_event;
 use crate::job_plan::ShownJob;
 
 /// The state of the line. Times are those of `Clock::elapsed`.
@@ -28,7 +28,7 @@ impl JobDraft {
     }
 
     /// Applies an event of the turn.
-    pub(super) fn take(&mut self, event: &TurnEvent, now: Duration) {
+    pub(super) fn apply_event(&mut self, event: &TurnEvent, now: Duration) {
         match event {
             TurnEvent::Thinking { step } => {
                 self.round = (step + 1).saturating_sub(self.job.own_steps);
@@ -53,13 +53,13 @@ impl JobDraft {
     }
 
     /// Returns the time of the next update; `None` if the chat is up to date.
-    pub(super) fn due(&self) -> Option<Duration> {
+    pub(super) fn next_update_at(&self) -> Option<Duration> {
         Some((self.changed? + self.interval).max(self.not_before))
     }
 
     /// Returns the line to show now, and marks it as shown.
-    pub(super) fn compose(&mut self, now: Duration, cost: &str) -> Option<String> {
-        self.due().filter(|due| *due <= now)?;
+    pub(super) fn next_line(&mut self, now: Duration, cost: &str) -> Option<String> {
+        self.next_update_at().filter(|due| *due <= now)?;
         self.changed = None;
         self.not_before = now + self.interval;
         let ShownJob { id, most_rounds, .. } = self.job;
@@ -72,19 +72,19 @@ impl JobDraft {
     }
 
     /// Makes the line due again after a skipped update.
-    pub(super) fn missed(&mut self, now: Duration) {
+    pub(super) fn mark_missed(&mut self, now: Duration) {
         self.changed = Some(now);
     }
 
     /// Delays further updates until this time.
-    pub(super) fn hold(&mut self, until: Duration) {
+    pub(super) fn delay_until(&mut self, until: Duration) {
         self.not_before = self.not_before.max(until);
     }
 }
 
 /// Returns the line of a job that waits.
-pub(super) fn waiting(id: JobId, kind: WaitKind) -> String {
-    format!("Job {id} is waiting for {}", awaited(kind))
+pub(super) fn waiting_line(id: JobId, kind: WaitKind) -> String {
+    format!("Job {id} is waiting for {}", awaited_event(kind))
 }
 
 #[cfg(test)]
@@ -101,31 +101,31 @@ mod tests {
     fn compose_shows_round_tool_and_cost_at_most_once_in_an_interval() {
         let mut draft = draft();
         let begun = |name: &str| TurnEvent::ToolStarted { name: name.to_owned(), about: None };
-        assert_eq!(draft.due(), None);
-        draft.take(&begun("job_branch"), Duration::ZERO);
-        assert_eq!(draft.compose(Duration::ZERO, "$0.00"), None, "a quick job is not shown");
-        let line = draft.compose(SECOND, "$0.00").unwrap();
+        assert_eq!(draft.next_update_at(), None);
+        draft.apply_event(&begun("job_branch"), Duration::ZERO);
+        assert_eq!(draft.next_line(Duration::ZERO, "$0.00"), None, "a quick job is not shown");
+        let line = draft.next_line(SECOND, "$0.00").unwrap();
         assert_eq!(line, "Job j5 is running: beginning, job_branch; cost so far: $0.00");
-        draft.take(&TurnEvent::Thinking { step: 1 }, SECOND);
-        draft.take(&begun("run_tests"), SECOND);
-        draft.take(&TurnEvent::Text { delta: "ignored".to_owned() }, SECOND);
-        assert_eq!(draft.compose(SECOND, "$0.02"), None);
-        let line = draft.compose(2 * SECOND, "$0.02").unwrap();
+        draft.apply_event(&TurnEvent::Thinking { step: 1 }, SECOND);
+        draft.apply_event(&begun("run_tests"), SECOND);
+        draft.apply_event(&TurnEvent::Text { delta: "ignored".to_owned() }, SECOND);
+        assert_eq!(draft.next_line(SECOND, "$0.02"), None);
+        let line = draft.next_line(2 * SECOND, "$0.02").unwrap();
         assert_eq!(line, "Job j5 is running: round 1 of 20, run_tests; cost so far: $0.02");
-        assert_eq!(draft.due(), None, "nothing has changed since");
+        assert_eq!(draft.next_update_at(), None, "nothing has changed since");
         let ended = TurnEvent::ToolFinished { name: "run_tests".to_owned(), ok: true };
-        draft.take(&ended, 3 * SECOND);
-        let line = draft.compose(4 * SECOND, "$0.03").unwrap();
+        draft.apply_event(&ended, 3 * SECOND);
+        let line = draft.next_line(4 * SECOND, "$0.03").unwrap();
         assert_eq!(line, "Job j5 is running: round 1 of 20, thinking; cost so far: $0.03");
     }
 
     #[test]
     fn missed_makes_the_line_due_again_after_the_hold() {
         let mut draft = draft();
-        draft.take(&TurnEvent::Thinking { step: 1 }, Duration::ZERO);
-        assert!(draft.compose(SECOND, "$0.00").is_some());
-        draft.missed(SECOND);
-        draft.hold(5 * SECOND);
-        assert_eq!(draft.due(), Some(5 * SECOND));
+        draft.apply_event(&TurnEvent::Thinking { step: 1 }, Duration::ZERO);
+        assert!(draft.next_line(SECOND, "$0.00").is_some());
+        draft.mark_missed(SECOND);
+        draft.delay_until(5 * SECOND);
+        assert_eq!(draft.next_update_at(), Some(5 * SECOND));
     }
 }

@@ -2,7 +2,7 @@
 
 use avocet_protocol::Content;
 
-use super::state::{PreviewState, Showed};
+use super::state::{PreviewState, ShowResult};
 
 /// The messages that this run of the turn has shown, and those that it is to show.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl PreviewParts {
     }
 
     /// Sets the messages to show. An empty list leaves the chat as it is.
-    pub(super) fn want(&mut self, wanted: Vec<Content>) {
+    pub(super) fn set_wanted(&mut self, wanted: Vec<Content>) {
         self.wanted = wanted;
     }
 
@@ -92,8 +92,8 @@ impl PreviewParts {
     }
 
     /// Notes the result of a change.
-    pub(super) fn note(&mut self, part: usize, showed: &Showed) {
-        let Showed { state, content, .. } = showed;
+    pub(super) fn note_shown(&mut self, part: usize, showed: &ShowResult) {
+        let ShowResult { state, content, .. } = showed;
         let shown = PreviewPart { state: state.clone(), content: content.clone() };
         match self.shown.get_mut(part) {
             Some(known) => *known = shown,

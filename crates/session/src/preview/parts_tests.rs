@@ -12,17 +12,17 @@ fn message(part: usize, is_complete: bool) -> PreviewState {
     if is_complete { PreviewState::Complete(id, message) } else { PreviewState::In(id, message) }
 }
 
-fn showed(state: PreviewState, content: Option<Content>) -> Showed {
-    Showed { state, content, hold: None }
+fn showed(state: PreviewState, content: Option<Content>) -> ShowResult {
+    ShowResult { state, content, hold: None }
 }
 
 /// Shows these messages until nothing is left to change, and returns the changes.
 fn show(parts: &mut PreviewParts, wanted: &[&str]) -> Vec<(usize, String, bool)> {
-    parts.want(wanted.iter().map(|text| content(text)).collect());
+    parts.set_wanted(wanted.iter().map(|text| content(text)).collect());
     let mut changes = Vec::new();
     while let Some(PartUpdate { part, content, is_complete, .. }) = parts.next() {
         changes.push((part, content.text.clone(), is_complete));
-        parts.note(part, &showed(message(part, is_complete), Some(content)));
+        parts.note_shown(part, &showed(message(part, is_complete), Some(content)));
     }
     changes
 }
@@ -73,10 +73,10 @@ fn next_empties_messages_that_a_shorter_text_does_not_need() {
 fn next_goes_no_further_than_a_message_that_is_over() {
     let mut parts = new();
     show(&mut parts, &["one", "two …"]);
-    parts.want(["one", "two", "three …"].map(content).to_vec());
+    parts.set_wanted(["one", "two", "three …"].map(content).to_vec());
     let update = parts.next().unwrap();
     assert_eq!((update.part, update.state), (1, message(1, false)));
-    parts.note(1, &showed(PreviewState::Over, None));
+    parts.note_shown(1, &showed(PreviewState::Over, None));
     assert_eq!(parts.next(), None);
     assert_eq!(show(&mut parts, &["One", "two …"]), [change(0, "One", true)]);
 }
@@ -85,15 +85,15 @@ fn next_goes_no_further_than_a_message_that_is_over() {
 fn next_repeats_a_change_that_failed() {
     let mut parts = new();
     show(&mut parts, &["one …"]);
-    parts.want(vec![content("one two …")]);
+    parts.set_wanted(vec![content("one two …")]);
     let update = parts.next().unwrap();
-    parts.note(0, &showed(message(0, false), None));
+    parts.note_shown(0, &showed(message(0, false), None));
     assert_eq!(parts.next(), Some(update));
-    parts.want(vec![content("one …")]);
+    parts.set_wanted(vec![content("one …")]);
     assert!(parts.next().is_some(), "the outcome of the failed edit is unknown");
     // A message that has not begun is no message yet.
     let mut parts = new();
-    parts.want(vec![content("one …")]);
-    parts.note(0, &showed(PreviewState::Nowhere, None));
+    parts.set_wanted(vec![content("one …")]);
+    parts.note_shown(0, &showed(PreviewState::Nowhere, None));
     assert_eq!(parts.next().unwrap().state, PreviewState::Nowhere);
 }

@@ -11,8 +11,8 @@ use avocet_supervise::catch_panic;
 use dashmap::DashMap;
 use tokio_util::sync::CancellationToken;
 
-use super::screen::Screen;
-use super::state::{PreviewState, Showed};
+use super::screen::PreviewScreen;
+use super::state::{PreviewState, ShowResult};
 use super::words;
 use crate::SessionParts;
 
@@ -39,7 +39,7 @@ struct TaskProgress {
 
 impl TaskProgress {
     /// Returns the progress of a task in the background; `None` for other turns.
-    fn of(turn: &TurnRecord) -> Option<Self> {
+    fn from_turn(turn: &TurnRecord) -> Option<Self> {
         let Origin::Child { label, prompt, mode: ChildMode::Background, .. } = &turn.origin else {
             return None;
         };
@@ -49,23 +49,23 @@ impl TaskProgress {
     }
 
     /// Applies an event. Returns `true` if it changes the text.
-    fn take(&mut self, event: &TurnEvent) -> bool {
+    fn apply_event(&mut self, event: &TurnEvent) -> bool {
         match event {
             TurnEvent::Thinking { step } => (self.step, self.tool) = (step + 1, None),
             TurnEvent::ToolStarted { name, about } => {
-                self.tool = Some(words::call(name, about.as_deref()));
+                self.tool = Some(words::describe_call(name, about.as_deref()));
             }
             _ => return false,
         }
         true
     }
 
-    fn text(&self) -> String {
+    fn progress_text(&self) -> String {
         let tool = self.tool.as_ref().map(|tool| format!(" ({tool})")).unwrap_or_default();
-        self.with(&format!("running, step {}{tool}", self.step))
+        self.text_with_state(&format!("running, step {}{tool}", self.step))
     }
 
-    fn with(&self, state: &str) -> String {
+    fn text_with_state(&self, state: &str) -> String {
         format!("{} {}: {state}", self.task, self.name)
     }
 }
@@ -73,7 +73,7 @@ impl TaskProgress {
 /// Shows the progress of one run of a task.
 pub(super) struct ProgressPreview<'l> {
     messages: &'l ProgressMessages,
-    screen: Screen<'l>,
+    screen: PreviewScreen<'l>,
     interval: Duration,
     events: flume::Receiver<TurnEvent>,
     progress: TaskProgress,
@@ -85,12 +85,12 @@ impl<'l> ProgressPreview<'l> {
     /// Returns `None` unless the turn is a task in the background.
     pub(super) fn new(
         messages: &'l ProgressMessages,
-        screen: Screen<'l>,
+        screen: PreviewScreen<'l>,
         turn: &TurnRecord,
         interval: Duration,
         events: flume::Receiver<TurnEvent>,
     ) -> Option<Self> {
-        let (progress, state) = (TaskProgress::of(turn)?, PreviewState::Nowhere);
+        let (progress, state) = (TaskProgress::from_turn(turn)?, PreviewState::Nowhere);
         Some(Self { messages, screen, interval, events, progress, state, last: None })
     }
 
@@ -106,12 +106,12 @@ impl<'l> ProgressPreview<'l> {
                 () = over.cancelled() => return,
                 event = self.events.recv_async() => {
                     let Ok(event) = event else { return };
-                    if self.progress.take(&event) {
+                    if self.progress.apply_event(&event) {
                         due = due.or_else(|| Some(not_before.max(clock.elapsed())));
                     }
                 }
                 () = show => {
-                    let again = self.show(clock).await;
+                    let again = self.show_progress(clock).await;
                     not_before = clock.elapsed() + self.interval;
                     due = again.map(|hold| not_before.max(clock.elapsed() + hold));
                 }
@@ -120,14 +120,15 @@ impl<'l> ProgressPreview<'l> {
     }
 
     /// Shows the current text. Returns a delay if that has to be repeated.
-    async fn show(&mut self, clock: &dyn Clock) -> Option<Duration> {
-        let text = self.progress.text();
-        let content = words::first_message(|text| self.screen.plan(text), &text)?;
+    async fn show_progress(&mut self, clock: &dyn Clock) -> Option<Duration> {
+        let text = self.progress.progress_text();
+        let content = words::first_message(|text| self.screen.plan_chunks(text), &text)?;
         if self.state == PreviewState::Over || self.last.as_ref() == Some(&content) {
             return None;
         }
         let began = clock.elapsed();
-        let Showed { state, content, hold } = self.screen.show(self.state.clone(), content).await;
+        let ShowResult { state, content, hold } =
+            self.screen.show_content(self.state.clone(), content).await;
         if let PreviewState::In(_, message) | PreviewState::Unsure(_, message) = &state {
             self.messages.shown.insert(self.progress.task, message.clone());
         }
@@ -157,7 +158,7 @@ pub(super) async fn end_progress(
     chat: &ChatAddress,
     last: LastProgress,
 ) {
-    let Some(progress) = TaskProgress::of(turn) else { return };
+    let Some(progress) = TaskProgress::from_turn(turn) else { return };
     let known = messages.shown.remove(&turn.id).map(|(_, message)| message);
     let logged = async { parts.outbox.preview(turn.id).await.ok().flatten() };
     let message = match known {
@@ -167,11 +168,11 @@ pub(super) async fn end_progress(
     let (Some(message), Some(channel)) = (message, parts.channels.channel_of(chat)) else {
         return;
     };
-    let text = progress.with(&match last {
+    let text = progress.text_with_state(&match last {
         LastProgress::Done => "done".to_owned(),
         LastProgress::Failed => "failed".to_owned(),
         LastProgress::Cancelled => "cancelled".to_owned(),
-        LastProgress::Waiting(kind) => format!("waiting for {}", words::awaited(kind)),
+        LastProgress::Waiting(kind) => format!("waiting for {}", words::awaited_event(kind)),
     });
     let planned = parts.channels.plan(chat, &Content::text(text)).ok();
     let Some(content) = planned.and_then(|planned| planned.chunks.into_iter().next()) else {
@@ -209,9 +210,9 @@ mod tests {
             (tool("read_file"), true, "t12 survey: running, step 3 (read_file)"),
         ];
         for (event, changes, text) in table {
-            assert_eq!(progress.take(&event), changes, "{event:?}");
-            assert_eq!(progress.text(), text, "{event:?}");
+            assert_eq!(progress.apply_event(&event), changes, "{event:?}");
+            assert_eq!(progress.progress_text(), text, "{event:?}");
         }
-        assert_eq!(progress.with("done"), "t12 survey: done");
+        assert_eq!(progress.text_with_state("done"), "t12 survey: done");
     }
 }

@@ -11,7 +11,7 @@ use avocet_protocol::{
 use avocet_supervise::catch_panic;
 
 use super::parts::PartUpdate;
-use super::state::{PreviewState, Showed};
+use super::state::{PreviewState, ShowResult};
 use crate::SessionParts;
 use crate::long_code::without_long_code;
 
@@ -20,7 +20,7 @@ pub(super) const SHOW_LIMIT: Duration = Duration::from_secs(10);
 
 /// The place where a turn is shown.
 #[derive(Clone, Copy)]
-pub(super) struct Screen<'l> {
+pub(super) struct PreviewScreen<'l> {
     pub(super) parts: &'l SessionParts,
     pub(super) channel: &'l Arc<dyn Channel>,
     pub(super) turn: TurnId,
@@ -31,9 +31,9 @@ pub(super) struct Screen<'l> {
     pub(super) may_draft: bool,
 }
 
-impl Screen<'_> {
+impl PreviewScreen<'_> {
     /// Plans a text with the channel.
-    pub(super) fn plan(&self, text: &str) -> Vec<Content> {
+    pub(super) fn plan_chunks(&self, text: &str) -> Vec<Content> {
         let content = self.parts.make_reply(self.to, &Content::text(text));
         let mut chunks = self.channel.plan_preview(&content);
         if let Some(first) = chunks.first_mut() {
@@ -51,12 +51,12 @@ impl Screen<'_> {
     }
 
     /// Shows content in the first message. Always returns, whatever the channel does.
-    pub(super) async fn show(self, state: PreviewState, content: Content) -> Showed {
-        self.update(PartUpdate { part: 0, state, content, is_complete: false }).await
+    pub(super) async fn show_content(self, state: PreviewState, content: Content) -> ShowResult {
+        self.update_part(PartUpdate { part: 0, state, content, is_complete: false }).await
     }
 
     /// Changes a message. Always returns, whatever the channel does.
-    pub(super) async fn update(self, update: PartUpdate) -> Showed {
+    pub(super) async fn update_part(self, update: PartUpdate) -> ShowResult {
         use avocet_protocol::Preview;
         let outbox = &self.parts.outbox;
         if let Some(showed) = self.show_as_draft(&update).await {
@@ -66,36 +66,36 @@ impl Screen<'_> {
         // The message takes the place of the draft.
         let state = if state == PreviewState::Draft { PreviewState::Nowhere } else { state };
         let (id, platform_id) = match state {
-            PreviewState::Over | PreviewState::Draft => return Showed::nothing(state),
+            PreviewState::Over | PreviewState::Draft => return ShowResult::nothing(state),
             PreviewState::In(id, platform_id) => (id, platform_id),
             PreviewState::Unsure(id, platform_id) => {
-                return self.edit(id, platform_id, content, false).await.unsure();
+                return self.edit_message(id, platform_id, content, false).await.unsure();
             }
             // A preview that would have to wait is skipped.
             PreviewState::Nowhere if self.spare_turn(&content, None).is_err() => {
-                return Showed::nothing(PreviewState::Nowhere);
+                return ShowResult::nothing(PreviewState::Nowhere);
             }
             state @ (PreviewState::Nowhere | PreviewState::Complete(..)) => {
                 match outbox.begin_preview(self.turn, part, self.chat, &content).await {
                     Ok(Preview::Begun { id, nonce }) => {
-                        return self.begin(id, nonce, content, is_complete).await;
+                        return self.send_first(id, nonce, content, is_complete).await;
                     }
                     Ok(Preview::Shown(id, platform_id)) => (id, platform_id),
                     Ok(Preview::Complete(id, platform_id)) => {
                         let state = PreviewState::Complete(id, platform_id);
-                        return Showed { state, content: Some(content), hold: None };
+                        return ShowResult { state, content: Some(content), hold: None };
                     }
-                    Ok(Preview::Later) => return Showed::nothing(PreviewState::Nowhere),
-                    Ok(Preview::Over) => return Showed::nothing(PreviewState::Over),
+                    Ok(Preview::Later) => return ShowResult::nothing(PreviewState::Nowhere),
+                    Ok(Preview::Over) => return ShowResult::nothing(PreviewState::Over),
                     Err(error) => {
                         tracing::debug!(%error, "there is no preview");
                         let again = error.is_transient();
-                        return Showed::nothing(if again { state } else { PreviewState::Over });
+                        return ShowResult::nothing(if again { state } else { PreviewState::Over });
                     }
                 }
             }
         };
-        self.edit(id, platform_id, content, is_complete).await
+        self.edit_message(id, platform_id, content, is_complete).await
     }
 
     /// Takes a send slot of the platform that messages can spare.
@@ -105,13 +105,13 @@ impl Screen<'_> {
     }
 
     /// Sends a new message.
-    async fn begin(
+    async fn send_first(
         self,
         id: DeliveryId,
         nonce: String,
         content: Content,
         is_complete: bool,
-    ) -> Showed {
+    ) -> ShowResult {
         let first = Delivery { nonce, ..self.delivery(id, &content) };
         let sent = self.deliver(first).await;
         tracing::debug!(%id, ok = sent.is_ok(), "the preview is sent");
@@ -133,38 +133,40 @@ impl Screen<'_> {
                 (PreviewState::Over, Showing::Unknown)
             }
         };
-        self.note(id, &showing).await;
+        self.record_showing(id, &showing).await;
         let content = (state != PreviewState::Over).then_some(content);
-        Showed { state, content, hold: None }
+        ShowResult { state, content, hold: None }
     }
 
     /// Edits the message. A skipped or refused edit is repeated after an interval.
-    async fn edit(
+    async fn edit_message(
         self,
         id: DeliveryId,
         platform_id: PlatformId,
         content: Content,
         is_complete: bool,
-    ) -> Showed {
+    ) -> ShowResult {
         let state = PreviewState::In(id, platform_id.clone());
         if let Err(pause) = self.spare_turn(&content, Some(&platform_id)) {
-            return Showed { state, content: None, hold: Some(pause) };
+            return ShowResult { state, content: None, hold: Some(pause) };
         }
         let shown_as = Some(platform_id.clone());
         match self.deliver(Delivery { shown_as, ..self.delivery(id, &content) }).await {
             Ok(_) => {
                 let (state, showing) = shown(id, content.clone(), platform_id, is_complete);
-                self.note(id, &showing).await;
-                Showed { state, content: Some(content), hold: None }
+                self.record_showing(id, &showing).await;
+                ShowResult { state, content: Some(content), hold: None }
             }
             Err(SendError::RetryAfter(hold)) => {
                 let not_before = self.parts.clock.now().after(hold);
-                self.note(id, &Showing::Refused { not_before }).await;
-                Showed { state, content: None, hold: Some(hold) }
+                self.record_showing(id, &Showing::Refused { not_before }).await;
+                ShowResult { state, content: None, hold: Some(hold) }
             }
-            Err(SendError::Gone | SendError::Refused(_)) => Showed::nothing(PreviewState::Over),
-            Err(SendError::Failed(_) | SendError::Unreachable) => Showed::nothing(state),
-            Err(SendError::Unknown(_) | SendError::Partly(_)) => Showed::nothing(state).unsure(),
+            Err(SendError::Gone | SendError::Refused(_)) => ShowResult::nothing(PreviewState::Over),
+            Err(SendError::Failed(_) | SendError::Unreachable) => ShowResult::nothing(state),
+            Err(SendError::Unknown(_) | SendError::Partly(_)) => {
+                ShowResult::nothing(state).unsure()
+            }
         }
     }
 
@@ -183,7 +185,7 @@ impl Screen<'_> {
     }
 
     /// Records the outcome in the log, since the end of the turn depends on it.
-    async fn note(&self, id: DeliveryId, showing: &Showing) {
+    async fn record_showing(&self, id: DeliveryId, showing: &Showing) {
         let outbox = &self.parts.outbox;
         match self.parts.with_retry(|| outbox.finish_preview(id, showing)).await {
             // The turn was ended meanwhile.

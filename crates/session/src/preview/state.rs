@@ -24,7 +24,7 @@ pub(super) enum PreviewState {
 
 /// The result of showing content.
 #[derive(Debug)]
-pub(super) struct Showed {
+pub(super) struct ShowResult {
     pub(super) state: PreviewState,
     /// Content that the chat shows now; `None` if unchanged.
     pub(super) content: Option<Content>,
@@ -32,7 +32,7 @@ pub(super) struct Showed {
     pub(super) hold: Option<Duration>,
 }
 
-impl Showed {
+impl ShowResult {
     pub(super) fn nothing(state: PreviewState) -> Self {
         Self { state, content: None, hold: None }
     }

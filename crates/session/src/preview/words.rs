@@ -13,7 +13,7 @@ const FEW_CHARS: usize = 24;
 pub(super) const GOES_ON: &str = "…";
 
 /// Returns the event that a wait ends with.
-pub(super) fn awaited(kind: WaitKind) -> &'static str {
+pub(super) fn awaited_event(kind: WaitKind) -> &'static str {
     match kind {
         WaitKind::Approval => "an approval",
         WaitKind::Answer => "an answer",
@@ -44,7 +44,7 @@ pub(super) fn are_few(words: &str) -> bool {
 }
 
 /// Appends the continuation mark, after closing an open fence.
-pub(crate) fn unfinished(text: &str) -> String {
+pub(crate) fn mark_unfinished(text: &str) -> String {
     match open_fence(text) {
         Some(fence) => format!("{text}\n{fence}\n{GOES_ON}"),
         None => format!("{text} {GOES_ON}"),
@@ -52,7 +52,7 @@ pub(crate) fn unfinished(text: &str) -> String {
 }
 
 /// Closes an open fence.
-pub(super) fn closed(text: &str) -> String {
+pub(super) fn close_fence(text: &str) -> String {
     match open_fence(text) {
         Some(fence) => format!("{text}\n{fence}"),
         None => text.to_owned(),
@@ -62,7 +62,7 @@ pub(super) fn closed(text: &str) -> String {
 /// Returns the line of a running tool, with the last progress report of the program behind it. The
 /// report is a program's text, so its marks and links are shown as they are. The line ends with the
 /// continuation mark, by which channels recognise an unfinished message.
-pub(super) fn running(
+pub(super) fn running_text(
     tool: &str,
     about: Option<&str>,
     time: Duration,
@@ -73,11 +73,11 @@ pub(super) fn running(
         seconds => format!("{} min", seconds / 60),
     };
     let report = report.map(|text| format!(": `{text}`")).unwrap_or_default();
-    format!("Running {} ({time}){report} {GOES_ON}", call(tool, about))
+    format!("Running {} ({time}){report} {GOES_ON}", describe_call(tool, about))
 }
 
 /// Returns a tool and its main argument in Markdown.
-pub(super) fn call(tool: &str, about: Option<&str>) -> String {
+pub(super) fn describe_call(tool: &str, about: Option<&str>) -> String {
     let tool = tool.strip_prefix("exec_").unwrap_or(tool);
     about.map_or_else(|| tool.to_owned(), |about| format!("{tool}: `{about}`"))
 }
@@ -103,10 +103,10 @@ pub(super) fn first_message(plan: impl Fn(&str) -> Vec<Content>, text: &str) -> 
     let content = only(text).or_else(|| {
         let spaces = text.match_indices(char::is_whitespace).map(|(place, _)| place);
         let places: Vec<usize> = spaces.collect();
-        let fits = |end: &usize| only(&unfinished(text[..*end].trim_end())).is_some();
+        let fits = |end: &usize| only(&mark_unfinished(text[..*end].trim_end())).is_some();
         let fitting = places.partition_point(fits);
         let end = places[fitting.checked_sub(1)?];
-        only(&unfinished(text[..end].trim_end()))
+        only(&mark_unfinished(text[..end].trim_end()))
     });
     content.filter(|content| !content.text.trim().is_empty())
 }

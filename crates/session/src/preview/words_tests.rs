@@ -39,7 +39,7 @@ fn unfinished_adds_an_ellipsis_behind_a_closed_fence() {
         ("```a```", "```a``` …"),
     ];
     for (text, shown) in table {
-        assert_eq!(unfinished(text), shown);
+        assert_eq!(mark_unfinished(text), shown);
     }
 }
 
