@@ -23,7 +23,7 @@ use futures_util::stream::{self, FuturesUnordered, StreamExt};
 
 use crate::receive::{Input, TypedLine};
 use crate::screen::Screen;
-use display::Display;
+use display::ChatDisplay;
 use own::OwnMessages;
 use sending::{LineInFlight, SentLine};
 
@@ -138,7 +138,7 @@ pub struct TerminalChat {
     input: Box<dyn Input>,
     /// Ctrl-C while the terminal is not in raw mode.
     interrupts: flume::Receiver<()>,
-    talk: Talk,
+    talk: ChatLoop,
 }
 
 impl fmt::Debug for TerminalChat {
@@ -149,10 +149,10 @@ impl fmt::Debug for TerminalChat {
 
 type EndedMessage = (MessageId, Result<MessageStatus, LinkError>);
 
-struct Talk {
+struct ChatLoop {
     link: Arc<dyn TerminalLink>,
     clock: Arc<dyn Clock>,
-    display: Display,
+    display: ChatDisplay,
     own: OwnMessages,
     /// Lines waiting to be sent, one after another.
     to_send: VecDeque<String>,
@@ -176,8 +176,8 @@ impl TerminalChat {
     #[must_use]
     pub fn new(parts: TerminalChatParts) -> Self {
         let TerminalChatParts { link, me, input, screen, model, clock, interrupts } = parts;
-        let talk = Talk {
-            display: Display::new(link.clone(), screen, me),
+        let talk = ChatLoop {
+            display: ChatDisplay::new(link.clone(), screen, me),
             link,
             clock,
             own: OwnMessages::default(),
@@ -197,16 +197,16 @@ impl TerminalChat {
     /// Runs until the input ends or the person leaves.
     pub async fn run(self, greeting: &str) -> ChatEnd {
         let Self { input, interrupts, mut talk } = self;
-        talk.begin(greeting);
+        talk.begin_chat(greeting);
         talk.run(input, interrupts).await
     }
 }
 
-impl Talk {
+impl ChatLoop {
     /// Shows the greeting, and asks for the last exchange.
-    fn begin(&mut self, greeting: &str) {
+    fn begin_chat(&mut self, greeting: &str) {
         if !greeting.is_empty() {
-            self.display.screen.remark(greeting);
+            self.display.screen.show_remark(greeting);
         }
         if self.is_interactive() {
             let link = self.link.clone();
@@ -224,15 +224,15 @@ impl Talk {
         tokio::pin!(typed);
         loop {
             self.send_next();
-            self.paint();
+            self.paint_screen();
             let (link, clock) = (self.link.clone(), self.clock.clone());
-            let deadline = self.deadline();
+            let deadline = self.next_check_at();
             let sleep = |until: Duration| clock.sleep(until.saturating_sub(clock.elapsed()));
             tokio::select! {
                 biased;
                 Some(typed) = typed.next(), if self.takes_input() => {
-                    if self.take(typed).is_break() {
-                        return self.leave().await;
+                    if self.take_typed(typed).is_break() {
+                        return self.leave_chat().await;
                     }
                 }
                 Ok(()) = interrupts.recv_async() => {
@@ -244,12 +244,12 @@ impl Talk {
                 }
                 text = link.remark() => self.show_remark(&text),
                 past = &mut self.past => self.show_past(past.as_ref()),
-                sent = &mut self.sending => self.sent(sent),
+                sent = &mut self.sending => self.note_sent(sent),
                 figures = &mut self.measuring => self.show_figures(figures),
                 // The message's id is unknown during the send, so events wait: they may refer to
                 // it. They also come after the last exchange.
-                notice = link.hear(), if !self.is_sending() && !self.is_loading() => self.handle(notice).await,
-                Some(ended) = self.outcomes.next() => self.ended(ended),
+                notice = link.hear(), if !self.is_sending() && !self.is_loading() => self.handle_notice(notice).await,
+                Some(ended) = self.outcomes.next() => self.end_message(ended),
                 () = or_pending(deadline.map(sleep)) => {}
             }
             self.own.forget_finished(self.clock.elapsed());
@@ -257,7 +257,7 @@ impl Talk {
     }
 
     fn is_interactive(&mut self) -> bool {
-        self.display.person().is_some()
+        self.display.live_screen().is_some()
     }
 
     /// Returns `true` until the last exchange is on the screen.
@@ -275,39 +275,39 @@ impl Talk {
     }
 
     /// The time at which to check the state even without an event.
-    fn deadline(&mut self) -> Option<Duration> {
+    fn next_check_at(&mut self) -> Option<Duration> {
         let now = self.clock.elapsed();
         let tick = (self.is_interactive() && self.own.is_working()).then(|| now + TICK);
-        self.own.deadline(now).into_iter().chain(tick).min()
+        self.own.next_change_at(now).into_iter().chain(tick).min()
     }
 
     /// Shows the last exchange, and below it the lines that were typed meanwhile.
     fn show_past(&mut self, past: Option<&TurnRecord>) {
         past.into_iter().for_each(|turn| self.display.show_past(turn));
-        if let Some(live) = self.display.person() {
+        if let Some(live) = self.display.live_screen() {
             live.release_waiting();
         }
     }
 
-    fn ended(&mut self, (message, ended): EndedMessage) {
+    fn end_message(&mut self, (message, ended): EndedMessage) {
         let (turn, outcome) = match ended {
             Ok(status) => (status.turn, status.outcome),
             Err(LinkError(error)) => {
-                self.display.screen.remark(&error);
+                self.display.screen.show_remark(&error);
                 (None, None)
             }
         };
         if matches!(outcome, Some(Outcome::Error | Outcome::Dropped)) {
             self.end = ChatEnd::SomeFailed;
         }
-        self.own.end(message, turn, self.clock.elapsed());
+        self.own.end_message(message, turn, self.clock.elapsed());
     }
 
-    async fn handle(&mut self, notice: DaemonNotice) {
+    async fn handle_notice(&mut self, notice: DaemonNotice) {
         match notice {
             DaemonNotice::Said(chunk) => {
                 self.own.note_text(chunk.turn);
-                self.display.say(chunk).await;
+                self.display.show_chunk(chunk).await;
             }
             DaemonNotice::Remark(text) => self.show_remark(&text),
             DaemonNotice::Event(event) => {
@@ -322,17 +322,17 @@ impl Talk {
     /// A daemon that is back may have another configuration, so this asks for the figures, too.
     fn show_remark(&mut self, text: &str) {
         self.display.remark_of_link(text);
-        self.measure();
+        self.read_figures();
     }
 
     /// Asks for the figures at the end of a turn or a command.
     fn measure_after(&mut self, event: &TurnEvent) {
         if matches!(event, TurnEvent::Ended { .. }) {
-            self.measure();
+            self.read_figures();
         }
     }
 
-    fn measure(&mut self) {
+    fn read_figures(&mut self) {
         if self.is_interactive() {
             let link = self.link.clone();
             self.measuring = async move { link.figures().await }.boxed().fuse();
@@ -343,24 +343,24 @@ impl Talk {
     fn show_figures(&mut self, figures: ChatFigures) {
         let ChatFigures { model, used } = figures;
         self.model = model.unwrap_or_else(|| std::mem::take(&mut self.model));
-        let status = status::line(&self.model, used.as_ref());
-        if let Some(live) = self.display.person() {
+        let status = status::status_line(&self.model, used.as_ref());
+        if let Some(live) = self.display.live_screen() {
             live.set_status(&status);
         }
     }
 
-    fn paint(&mut self) {
+    fn paint_screen(&mut self) {
         let now = self.clock.elapsed();
         let is_working = self.own.is_working() && !self.link.is_lost();
-        let working = self.own.since().filter(|_| is_working);
+        let working = self.own.oldest_sent_at().filter(|_| is_working);
         self.display.show_activity(working.map(|since| now.saturating_sub(since)));
         let is_over = !self.is_busy();
-        if let Some(live) = self.display.person() {
+        if let Some(live) = self.display.live_screen() {
             if is_over {
                 live.release_waiting();
             }
             live.set_time(now);
-            live.paint();
+            live.paint_changes();
         }
     }
 }

@@ -7,13 +7,13 @@ use super::*;
 use crate::key::Key;
 
 impl AtTerminal {
-    async fn press(&self, typed: Typed) {
+    async fn press(&self, typed: TypedEvent) {
         self.keys.send_async(typed).await.unwrap();
     }
 
     /// Types a line that is not sent yet.
     async fn type_ahead(&self, line: &str) {
-        self.press(Typed::Line(line.to_owned())).await;
+        self.press(TypedEvent::Line(line.to_owned())).await;
         self.wait_for(&format!("> {line}\n")).await;
     }
 
@@ -31,9 +31,9 @@ async fn chat_left_without_its_connection_names_each_unsent_line() {
         terminal.type_ahead("one").await;
         terminal.type_ahead("/status").await;
         // The first press does not stop anything.
-        terminal.press(Typed::Key(Key::Interrupt)).await;
+        terminal.press(TypedEvent::Key(Key::Interrupt)).await;
         terminal.wait_for(HOW_TO_LEAVE).await;
-        terminal.press(Typed::End).await;
+        terminal.press(TypedEvent::End).await;
     };
     let (end, ()) = tokio::join!(chat.run("hello"), typing);
     assert_eq!((end, terminal.link.said()), (ChatEnd::SomeFailed, Vec::new()));
@@ -52,7 +52,7 @@ async fn chat_names_a_line_as_unconfirmed_if_the_connection_is_lost_during_the_s
         terminal.link.holds.store(true, Ordering::Relaxed);
         terminal.type_ahead("one").await;
         terminal.lose().await;
-        terminal.press(Typed::End).await;
+        terminal.press(TypedEvent::End).await;
     };
     let (end, ()) = tokio::join!(chat.run("hello"), typing);
     assert_eq!(end, ChatEnd::SomeFailed);
@@ -71,7 +71,7 @@ async fn chat_sends_the_lines_of_a_lost_connection_once_it_is_back() {
         terminal.type_ahead("/two").await;
         terminal.link.set_lost(false);
         terminal.wait_for("second").await;
-        terminal.press(Typed::End).await;
+        terminal.press(TypedEvent::End).await;
     };
     let (end, ()) = tokio::join!(chat.run("hello"), typing);
     assert_eq!(end, ChatEnd::AllAnswered);
@@ -87,9 +87,9 @@ async fn chat_left_at_once_still_sends_its_lines() {
     let typing = async {
         terminal.type_line("first").await;
         for line in ["one", "two"] {
-            terminal.press(Typed::Line(line.to_owned())).await;
+            terminal.press(TypedEvent::Line(line.to_owned())).await;
         }
-        terminal.press(Typed::End).await;
+        terminal.press(TypedEvent::End).await;
     };
     let (end, ()) = tokio::join!(chat.run("hello"), typing);
     assert_eq!(end, ChatEnd::AllAnswered);

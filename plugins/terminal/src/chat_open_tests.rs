@@ -4,7 +4,7 @@ use super::*;
 use crate::key::Key;
 
 /// Keys that the test presses.
-struct Keys(flume::Receiver<Typed>);
+struct Keys(flume::Receiver<TypedEvent>);
 
 #[async_trait]
 impl Input for Keys {
@@ -19,14 +19,14 @@ impl Input for Keys {
 /// A conversation at a terminal whose keys the test presses.
 pub(super) struct AtTerminal {
     pub(super) link: Arc<FakeLink>,
-    emulator: Emulator,
-    pub(super) keys: flume::Sender<Typed>,
+    emulator: TerminalEmulator,
+    pub(super) keys: flume::Sender<TypedEvent>,
     pub(super) interrupt: flume::Sender<()>,
 }
 
 impl AtTerminal {
     pub(super) fn open(link: FakeLink) -> (Self, TerminalChat) {
-        let (link, emulator) = (Arc::new(link), Emulator::new(50, 150));
+        let (link, emulator) = (Arc::new(link), TerminalEmulator::new(50, 150));
         let (keys, pressed) = flume::bounded(9);
         let (interrupt, interrupts) = flume::bounded(1);
         let parts = parts(&link, Box::new(Keys(pressed)), &emulator);
@@ -35,7 +35,7 @@ impl AtTerminal {
     }
 
     pub(super) async fn type_line(&self, line: &str) {
-        self.keys.send_async(Typed::Line(line.to_owned())).await.unwrap();
+        self.keys.send_async(TypedEvent::Line(line.to_owned())).await.unwrap();
         let is_sent = || self.link.said().last().is_some_and(|last| last == line);
         while !is_sent() || !self.link.is_quiet() {
             tokio::task::yield_now().await;
@@ -54,7 +54,11 @@ impl AtTerminal {
 }
 
 /// The parts of a conversation on a screen, with a clock that stands still.
-fn parts(link: &Arc<FakeLink>, input: Box<dyn Input>, emulator: &Emulator) -> TerminalChatParts {
+fn parts(
+    link: &Arc<FakeLink>,
+    input: Box<dyn Input>,
+    emulator: &TerminalEmulator,
+) -> TerminalChatParts {
     TerminalChatParts {
         link: link.clone(),
         me: me(),
@@ -76,12 +80,12 @@ struct HurriedPerson {
 impl Input for HurriedPerson {
     async fn next(&mut self) -> TypedLine {
         if !std::mem::replace(&mut self.has_typed, true) {
-            return TypedLine(Typed::Line("hi".to_owned()));
+            return TypedLine(TypedEvent::Line("hi".to_owned()));
         }
         while !self.link.has_ended(1) {
             tokio::task::yield_now().await;
         }
-        TypedLine(Typed::End)
+        TypedLine(TypedEvent::End)
     }
 }
 
@@ -95,7 +99,7 @@ async fn chat_that_is_left_confirms_an_answer_that_arrives_within_the_grace_peri
     for (late, confirmed, waits) in table {
         let link = FakeLink::new(vec![vec![started(1, 1, "hi")]], Some(Outcome::Replied));
         link.late.lock().unwrap().push(late);
-        let (link, emulator) = (Arc::new(link), Emulator::new(50, 20));
+        let (link, emulator) = (Arc::new(link), TerminalEmulator::new(50, 20));
         let input = Box::new(HurriedPerson { link: link.clone(), has_typed: false });
         let clock = Arc::new(ManualClock::default());
         let parts = parts(&link, input, &emulator);
@@ -139,14 +143,14 @@ async fn chat_accepts_input_while_a_turn_runs_or_waits() {
             terminal.type_line(line).await;
         }
         // Ctrl-C discards nothing while a question is open.
-        terminal.keys.send_async(Typed::Key(Key::Interrupt)).await.unwrap();
+        terminal.keys.send_async(TypedEvent::Key(Key::Interrupt)).await.unwrap();
         terminal.wait_for(HOW_TO_ANSWER).await;
         terminal.type_line("yes").await;
-        terminal.keys.send_async(Typed::Key(Key::Interrupt)).await.unwrap();
+        terminal.keys.send_async(TypedEvent::Key(Key::Interrupt)).await.unwrap();
         while terminal.link.said().len() < 6 {
             tokio::task::yield_now().await;
         }
-        terminal.keys.send_async(Typed::End).await.unwrap();
+        terminal.keys.send_async(TypedEvent::End).await.unwrap();
     };
     tokio::join!(chat.run("hello"), typing);
     let said = ["run it", "/status", "and then stop", "/status", "yes", "/stop"];
@@ -238,7 +242,7 @@ async fn f11_chat_ctrl_c_sends_stop_for_the_running_turn() {
         while terminal.link.said().len() < 2 {
             tokio::task::yield_now().await;
         }
-        terminal.keys.send_async(Typed::End).await.unwrap();
+        terminal.keys.send_async(TypedEvent::End).await.unwrap();
     };
     tokio::join!(chat.run("hello"), typing);
     assert_eq!(terminal.link.said(), ["hang", "/stop"]);
@@ -248,7 +252,7 @@ async fn f11_chat_ctrl_c_sends_stop_for_the_running_turn() {
 async fn chat_second_escape_sends_no_second_stop() {
     let answers = vec![Vec::new(), Vec::new(), Vec::new(), vec![chunk(1, None, "still here")]];
     let (terminal, chat) = AtTerminal::open(FakeLink::new(answers, None));
-    let press = |key| terminal.keys.send_async(Typed::Key(key));
+    let press = |key| terminal.keys.send_async(TypedEvent::Key(key));
     let typing = async {
         terminal.type_line("hang").await;
         terminal.type_line("next").await;
@@ -258,7 +262,7 @@ async fn chat_second_escape_sends_no_second_stop() {
         terminal.type_line("/status").await;
         press(Key::Escape).await.unwrap();
         terminal.wait_for("still here").await;
-        terminal.keys.send_async(Typed::End).await.unwrap();
+        terminal.keys.send_async(TypedEvent::End).await.unwrap();
     };
     tokio::join!(chat.run("hello"), typing);
     assert_eq!(terminal.link.said(), ["hang", "next", "/stop", "/status"]);
@@ -269,11 +273,11 @@ async fn chat_puts_a_line_that_was_not_sent_back_into_the_input() {
     let (terminal, chat) = AtTerminal::open(FakeLink::new(Vec::new(), None));
     let typing = async {
         terminal.type_line("hang").await;
-        terminal.keys.send_async(Typed::Line("refuse".to_owned())).await.unwrap();
+        terminal.keys.send_async(TypedEvent::Line("refuse".to_owned())).await.unwrap();
         terminal.wait_for("not sent: \"refuse\": the disk is full").await;
-        terminal.keys.send_async(Typed::Key(Key::Text("d".to_owned()))).await.unwrap();
+        terminal.keys.send_async(TypedEvent::Key(Key::Text("d".to_owned()))).await.unwrap();
         terminal.wait_for("> refused").await;
-        terminal.keys.send_async(Typed::End).await.unwrap();
+        terminal.keys.send_async(TypedEvent::End).await.unwrap();
     };
     let (end, ()) = tokio::join!(chat.run("hello"), typing);
     assert_eq!(end, ChatEnd::SomeFailed);
@@ -286,9 +290,9 @@ async fn chat_can_be_left_before_the_last_turn_is_known() {
     link.is_silent = true;
     let (terminal, chat) = AtTerminal::open(link);
     let typing = async {
-        terminal.keys.send_async(Typed::Line("too early".to_owned())).await.unwrap();
+        terminal.keys.send_async(TypedEvent::Line("too early".to_owned())).await.unwrap();
         terminal.wait_for("> too early").await;
-        terminal.keys.send_async(Typed::End).await.unwrap();
+        terminal.keys.send_async(TypedEvent::End).await.unwrap();
     };
     let (end, ()) = tokio::join!(chat.run("hello"), typing);
     assert_eq!(terminal.link.said(), [""; 0]);
@@ -310,7 +314,7 @@ async fn chat_status_line_shows_the_model_after_a_command_changes_it() {
         *terminal.link.model.lock().unwrap() = None;
         terminal.lose().await;
         assert!(terminal.shown().contains("c/d · "), "{}", terminal.shown());
-        terminal.keys.send_async(Typed::End).await.unwrap();
+        terminal.keys.send_async(TypedEvent::End).await.unwrap();
     };
     tokio::join!(chat.run("hello"), typing);
 }
@@ -325,7 +329,7 @@ async fn chat_shows_the_progress_of_a_running_tool() {
     let typing = async {
         terminal.type_line("run").await;
         terminal.wait_for("• shell  2 of 3  0 s").await;
-        terminal.keys.send_async(Typed::End).await.unwrap();
+        terminal.keys.send_async(TypedEvent::End).await.unwrap();
     };
     tokio::join!(chat.run("hello"), typing);
     assert_eq!(terminal.shown(), "hello\n> run\n◦ shell\n");
@@ -334,7 +338,7 @@ async fn chat_shows_the_progress_of_a_running_tool() {
 #[tokio::test]
 async fn chat_escape_stops_the_turn_and_ctrl_c_twice_leaves() {
     let (terminal, chat) = AtTerminal::open(FakeLink::new(Vec::new(), None));
-    let press = |key| terminal.keys.send_async(Typed::Key(key));
+    let press = |key| terminal.keys.send_async(TypedEvent::Key(key));
     let typing = async {
         press(Key::Escape).await.unwrap();
         terminal.type_line("hang").await;

@@ -7,9 +7,9 @@ use avocet_testkit::ManualClock;
 
 use super::own::GRACE;
 use super::*;
-use crate::receive::{Lines, Typed, TypedLine};
+use crate::receive::{Lines, TypedEvent, TypedLine};
 use crate::styled::Look;
-use crate::testing::Emulator;
+use crate::testing::TerminalEmulator;
 use fake_link::FakeLink;
 
 #[path = "chat_fake_link.rs"]
@@ -33,7 +33,9 @@ impl Input for TypingPerson {
             tokio::task::yield_now().await;
         }
         self.typed += 1;
-        TypedLine(self.lines.next().map_or(Typed::End, |line| Typed::Line(line.to_owned())))
+        TypedLine(
+            self.lines.next().map_or(TypedEvent::End, |line| TypedEvent::Line(line.to_owned())),
+        )
     }
 }
 
@@ -59,7 +61,7 @@ enum ChatReader {
 
 /// The output of a conversation in which these lines are typed.
 async fn talk(link: &Arc<FakeLink>, typed: &'static str, reader: ChatReader) -> (String, ChatEnd) {
-    let (paper, emulator) = (Paper::default(), Emulator::new(50, 100));
+    let (paper, emulator) = (Paper::default(), TerminalEmulator::new(50, 100));
     let group = Group::new("test");
     let (input, screen): (Box<dyn Input>, _) = match reader {
         ChatReader::Pipe => {
@@ -101,7 +103,7 @@ async fn talk(link: &Arc<FakeLink>, typed: &'static str, reader: ChatReader) -> 
 }
 
 /// The rows that are not empty.
-fn rows(emulator: &Emulator) -> String {
+fn rows(emulator: &TerminalEmulator) -> String {
     let all = emulator.all();
     let rows = all.lines().filter(|row| !row.is_empty());
     rows.map(|row| format!("{row}\n")).collect()

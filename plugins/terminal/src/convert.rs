@@ -7,7 +7,7 @@ use avocet_text::sanitise;
 const MAX_CHUNK_BYTES: usize = 64 * 1024;
 
 /// Splits a reply at line ends or, in a line that is too long, between characters.
-pub(crate) fn plan(reply: &Content) -> Vec<Content> {
+pub(crate) fn plan_chunks(reply: &Content) -> Vec<Content> {
     let mut chunks = Vec::new();
     let text = with_files(reply);
     let mut rest = text.as_str();
@@ -30,12 +30,12 @@ fn with_files(reply: &Content) -> String {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        text.push_str(&file(attachment));
+        text.push_str(&describe_file(attachment));
     }
     text
 }
 
-fn file(attachment: &Attachment) -> String {
+fn describe_file(attachment: &Attachment) -> String {
     let name = attachment.name.as_deref().unwrap_or("without a name");
     let size = attachment.bytes.map(|bytes| format!(", {bytes} bytes")).unwrap_or_default();
     match &attachment.source {
@@ -47,21 +47,21 @@ fn file(attachment: &Attachment) -> String {
 }
 
 /// Returns the printed form of a chunk.
-pub(crate) fn printed(text: &str, choices: &[Choice], repeat: bool) -> String {
+pub(crate) fn print_chunk(text: &str, choices: &[Choice], repeat: bool) -> String {
     let mut printed = String::new();
     if repeat {
         printed.push_str(REPEAT_MARK);
         printed.push('\n');
     }
-    printed.push_str(&safe(text));
+    printed.push_str(&make_safe(text));
     for Choice { label, says } in choices {
-        printed.push_str(&format!("\n  [{}] {}", safe(label), safe(says)));
+        printed.push_str(&format!("\n  [{}] {}", make_safe(label), make_safe(says)));
     }
     printed
 }
 
 /// Makes untrusted text safe: it cannot move the cursor, change colours or ring the bell.
-pub(crate) fn safe(text: &str) -> String {
+pub(crate) fn make_safe(text: &str) -> String {
     sanitise(text).text
 }
 
@@ -74,17 +74,17 @@ mod tests {
     #[test]
     fn plan_cuts_a_reply_at_line_ends() {
         let short = Content { choices: vec![Choice::new("a", "b")], ..Content::text("short") };
-        assert_eq!(plan(&short), [short]);
+        assert_eq!(plan_chunks(&short), [short]);
         let line = format!("{}\n", "ü".repeat(500));
         let text = line.repeat(200);
-        let chunks = plan(&Content::text(&text));
+        let chunks = plan_chunks(&Content::text(&text));
         assert!(chunks.iter().all(|chunk| chunk.text.len() <= MAX_CHUNK_BYTES));
         assert!(chunks.iter().rev().skip(1).all(|chunk| chunk.text.ends_with('\n')));
         let whole: String = chunks.into_iter().map(|chunk| chunk.text).collect();
         assert_eq!(whole, text);
         let one_line = "ü".repeat(MAX_CHUNK_BYTES);
         let whole: String =
-            plan(&Content::text(&one_line)).into_iter().map(|chunk| chunk.text).collect();
+            plan_chunks(&Content::text(&one_line)).into_iter().map(|chunk| chunk.text).collect();
         assert_eq!(whole, one_line);
     }
 
@@ -99,7 +99,7 @@ mod tests {
         let line = "[file: report.pdf, 1234 bytes, in the workspace: out/report.pdf]";
         let shown = |text: &str, files: usize| {
             let attachments = vec![report.clone(); files];
-            plan(&Content { attachments, ..Content::text(text) })
+            plan_chunks(&Content { attachments, ..Content::text(text) })
         };
         assert_eq!(shown("Done.", 2), [Content::text(format!("Done.\n{line}\n{line}"))]);
         assert_eq!(shown("", 1), [Content::text(line)]);
@@ -109,7 +109,7 @@ mod tests {
     fn printed_removes_control_characters_and_marks_a_repetition() {
         let choices = [Choice::new("Skip", "/skip w3")];
         assert_eq!(
-            printed("hi\u{1b}[2J\u{7}", &choices, true),
+            print_chunk("hi\u{1b}[2J\u{7}", &choices, true),
             "(sent again; it may have arrived before)\nhi[2J\n  [Skip] /skip w3"
         );
     }

@@ -3,18 +3,18 @@
 
 mod languages;
 
-use crate::styled::{Colour, ScreenRow, Style};
-use languages::{Language, find};
+use crate::styled::{PaletteColour, ScreenRow, TextStyle};
+use languages::{LanguageSyntax, find_language};
 
-const COMMENT: Style = Style::of(Colour::Grey);
-const TEXT: Style = Style::of(Colour::Green);
-const KEYWORD: Style = Style::of(Colour::Magenta);
-const NUMBER: Style = Style::of(Colour::Cyan);
-const TYPE: Style = Style::of(Colour::Yellow);
+const COMMENT: TextStyle = TextStyle::with_colour(PaletteColour::Grey);
+const TEXT: TextStyle = TextStyle::with_colour(PaletteColour::Green);
+const KEYWORD: TextStyle = TextStyle::with_colour(PaletteColour::Magenta);
+const NUMBER: TextStyle = TextStyle::with_colour(PaletteColour::Cyan);
+const TYPE: TextStyle = TextStyle::with_colour(PaletteColour::Yellow);
 
 /// The state between two lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Open {
+enum OpenSyntax {
     #[default]
     Nothing,
     /// A comment of several lines; contains its end.
@@ -26,9 +26,9 @@ enum Open {
 /// Highlights the lines of one block of code, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct Highlighter {
-    language: Option<&'static Language>,
+    language: Option<&'static LanguageSyntax>,
     is_diff: bool,
-    open: Open,
+    open: OpenSyntax,
 }
 
 impl Highlighter {
@@ -37,18 +37,20 @@ impl Highlighter {
         let word = name.split(|c: char| c.is_whitespace() || matches!(c, ',' | '{' | ':')).next();
         let name = word.unwrap_or_default().to_ascii_lowercase();
         let is_diff = matches!(name.as_str(), "diff" | "patch");
-        Self { language: find(&name), is_diff, open: Open::Nothing }
+        Self { language: find_language(&name), is_diff, open: OpenSyntax::Nothing }
     }
 
     /// Highlights the next line, given without its line break.
-    pub(crate) fn line(&mut self, line: &str) -> ScreenRow {
+    pub(crate) fn highlight_line(&mut self, line: &str) -> ScreenRow {
         if self.is_diff {
-            return ScreenRow::of(line, diff(line));
+            return ScreenRow::with_text(line, diff_style(line));
         }
-        let Some(language) = self.language else { return ScreenRow::of(line, Style::PLAIN) };
+        let Some(language) = self.language else {
+            return ScreenRow::with_text(line, TextStyle::PLAIN);
+        };
         let (mut row, mut rest) = (ScreenRow::default(), line);
         while !rest.is_empty() {
-            let (length, style) = self.token(language, rest, rest.len() == line.len());
+            let (length, style) = self.next_token(language, rest, rest.len() == line.len());
             let (token, more) = rest.split_at(length);
             row.push(token, style);
             rest = more;
@@ -57,44 +59,49 @@ impl Highlighter {
     }
 
     /// Returns the length in bytes and the style of the token at the beginning of `rest`.
-    fn token(&mut self, language: &Language, rest: &str, is_line: bool) -> (usize, Style) {
+    fn next_token(
+        &mut self,
+        language: &LanguageSyntax,
+        rest: &str,
+        is_line: bool,
+    ) -> (usize, TextStyle) {
         match self.open {
-            Open::Comment(end) => return (self.until(rest, 0, end), COMMENT),
-            Open::Text(end) => return (self.until(rest, 0, end), TEXT),
-            Open::Nothing => {}
+            OpenSyntax::Comment(end) => return (self.find_end(rest, 0, end), COMMENT),
+            OpenSyntax::Text(end) => return (self.find_end(rest, 0, end), TEXT),
+            OpenSyntax::Nothing => {}
         }
         if language.comments.iter().any(|start| rest.starts_with(start)) {
             return (rest.len(), COMMENT);
         }
-        if let Some((start, end)) = starts(language.blocks, rest) {
-            self.open = Open::Comment(end);
-            return (self.until(rest, start.len(), end), COMMENT);
+        if let Some((start, end)) = starts_comment(language.blocks, rest) {
+            self.open = OpenSyntax::Comment(end);
+            return (self.find_end(rest, start.len(), end), COMMENT);
         }
-        if let Some((start, end)) = starts(language.long_texts, rest) {
-            self.open = Open::Text(end);
-            return (self.until(rest, start.len(), end), TEXT);
+        if let Some((start, end)) = starts_comment(language.long_texts, rest) {
+            self.open = OpenSyntax::Text(end);
+            return (self.find_end(rest, start.len(), end), TEXT);
         }
         let first = rest.chars().next().unwrap_or_default();
         if language.quotes.contains(first)
-            && let Some(length) = quoted(rest, first)
+            && let Some(length) = quoted_length(rest, first)
         {
             return (length, TEXT);
         }
         if first.is_ascii_digit() {
             let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_');
-            return (length(rest, is_part), NUMBER);
+            return (part_length(rest, is_part), NUMBER);
         }
         if is_name(first) {
-            return word(language, rest, is_line);
+            return word_token(language, rest, is_line);
         }
-        (first.len_utf8(), Style::PLAIN)
+        (first.len_utf8(), TextStyle::PLAIN)
     }
 
     /// Returns the length up to and including `end`. If `end` is missing, the next line continues.
-    fn until(&mut self, rest: &str, from: usize, end: &str) -> usize {
+    fn find_end(&mut self, rest: &str, from: usize, end: &str) -> usize {
         match rest[from..].find(end) {
             Some(at) => {
-                self.open = Open::Nothing;
+                self.open = OpenSyntax::Nothing;
                 from + at + end.len()
             }
             None => rest.len(),
@@ -102,15 +109,15 @@ impl Highlighter {
     }
 }
 
-fn starts(
+fn starts_comment(
     pairs: &[(&'static str, &'static str)],
     rest: &str,
 ) -> Option<(&'static str, &'static str)> {
     pairs.iter().find(|(start, _)| rest.starts_with(start)).copied()
 }
 
-fn word(language: &Language, rest: &str, is_line: bool) -> (usize, Style) {
-    let length = length(rest, is_name);
+fn word_token(language: &LanguageSyntax, rest: &str, is_line: bool) -> (usize, TextStyle) {
+    let length = part_length(rest, is_name);
     let word = &rest[..length];
     let is_keyword = if language.ignores_case {
         language.keywords.iter().any(|keyword| keyword.eq_ignore_ascii_case(word))
@@ -123,7 +130,7 @@ fn word(language: &Language, rest: &str, is_line: bool) -> (usize, Style) {
     } else if is_key || (language.types && word.starts_with(|c: char| c.is_ascii_uppercase())) {
         TYPE
     } else {
-        Style::PLAIN
+        TextStyle::PLAIN
     };
     (length, style)
 }
@@ -132,13 +139,13 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-fn length(rest: &str, is_part: impl Fn(char) -> bool) -> usize {
+fn part_length(rest: &str, is_part: impl Fn(char) -> bool) -> usize {
     rest.find(|c: char| !is_part(c)).unwrap_or(rest.len())
 }
 
 /// Returns the length of a text in quotes; `None` if this line has no end of it, as for an
 /// apostrophe or a lifetime.
-fn quoted(rest: &str, quote: char) -> Option<usize> {
+fn quoted_length(rest: &str, quote: char) -> Option<usize> {
     let mut is_escaped = false;
     for (at, c) in rest.char_indices().skip(1) {
         if is_escaped {
@@ -152,12 +159,12 @@ fn quoted(rest: &str, quote: char) -> Option<usize> {
     None
 }
 
-fn diff(line: &str) -> Style {
+fn diff_style(line: &str) -> TextStyle {
     match line.as_bytes().first() {
-        Some(b'+') => Style::of(Colour::Green),
-        Some(b'-') => Style::of(Colour::Red),
-        Some(b'@') => Style::of(Colour::Cyan),
-        _ => Style::PLAIN,
+        Some(b'+') => TextStyle::with_colour(PaletteColour::Green),
+        Some(b'-') => TextStyle::with_colour(PaletteColour::Red),
+        Some(b'@') => TextStyle::with_colour(PaletteColour::Cyan),
+        _ => TextStyle::PLAIN,
     }
 }
 

@@ -4,7 +4,7 @@ use crate::styled::Look;
 /// Returns the lines with the coloured parts in marks.
 fn marked(language: &str, code: &str) -> String {
     let mut highlighter = Highlighter::new(language);
-    let lines = code.lines().map(|line| highlighter.line(line).painted(Look::Styled));
+    let lines = code.lines().map(|line| highlighter.highlight_line(line).paint_row(Look::Styled));
     let marks = [
         ("\u{1b}[90m", "⟨c:"),
         ("\u{1b}[32m", "⟨t:"),

@@ -10,7 +10,7 @@ use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::process::{Signal, kill_current_process_group};
 
 use crate::key::Key;
-use crate::receive::{Input, Typed, TypedLine};
+use crate::receive::{Input, TypedEvent, TypedLine};
 
 /// Keys that wait for the program. A person types ahead of a slow connection.
 const WAITING: usize = 1024;
@@ -77,7 +77,7 @@ fn write(bytes: &[u8]) -> io::Result<()> {
 #[async_trait]
 impl Input for Keyboard {
     async fn next(&mut self) -> TypedLine {
-        TypedLine(self.keys.recv_async().await.map_or(Typed::End, Typed::Key))
+        TypedLine(self.keys.recv_async().await.map_or(TypedEvent::End, TypedEvent::Key))
     }
 }
 

@@ -6,10 +6,10 @@ mod history;
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::key::Key;
-pub(crate) use complete::Candidate;
 pub use complete::Completer;
-use complete::common;
-pub(crate) use history::History;
+pub(crate) use complete::CompletionCandidate;
+use complete::common_beginning;
+pub(crate) use history::LineHistory;
 
 /// The effect of a key on the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,16 +27,16 @@ pub(crate) enum LineEffect {
 
 /// The candidates that are shown below the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Menu {
+pub(crate) struct CompletionMenu {
     /// The start of the completed word.
     start: usize,
-    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) candidates: Vec<CompletionCandidate>,
     pub(crate) chosen: Option<usize>,
 }
 
 /// The search for an earlier line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Search {
+pub(crate) struct LineSearch {
     pub(crate) words: String,
     /// The number of the found line.
     found: Option<usize>,
@@ -48,18 +48,18 @@ pub(crate) struct InputLine {
     text: String,
     /// The place of the cursor in `text`.
     cursor: usize,
-    history: History,
+    history: LineHistory,
     completer: Completer,
     /// The earlier line that is shown, and the line that was typed before it.
     earlier: Option<(usize, String)>,
     /// The text that was removed last, for [`Key::Yank`].
     killed: String,
-    menu: Option<Menu>,
-    search: Option<Search>,
+    menu: Option<CompletionMenu>,
+    search: Option<LineSearch>,
 }
 
 impl InputLine {
-    pub(crate) fn new(history: History, completer: Completer) -> Self {
+    pub(crate) fn new(history: LineHistory, completer: Completer) -> Self {
         Self { history, completer, ..Self::default() }
     }
 
@@ -71,87 +71,87 @@ impl InputLine {
         &self.text[..self.cursor]
     }
 
-    pub(crate) fn menu(&self) -> Option<&Menu> {
+    pub(crate) fn menu(&self) -> Option<&CompletionMenu> {
         self.menu.as_ref()
     }
 
-    pub(crate) fn search(&self) -> Option<&Search> {
+    pub(crate) fn search(&self) -> Option<&LineSearch> {
         self.search.as_ref()
     }
 
     /// Removes the text. Returns `true` if there was one.
     pub(crate) fn clear(&mut self) -> bool {
         let had_text = !self.text.is_empty();
-        self.set(String::new());
+        self.set_text(String::new());
         (self.earlier, self.menu, self.search) = (None, None, None);
         had_text
     }
 
     /// Shows a text again, unless there is another one already.
-    pub(crate) fn restore(&mut self, text: &str) {
+    pub(crate) fn restore_text(&mut self, text: &str) {
         if self.text.is_empty() && self.search.is_none() {
-            self.set(text.to_owned());
+            self.set_text(text.to_owned());
         }
     }
 
-    pub(crate) fn press(&mut self, key: &Key) -> LineEffect {
+    pub(crate) fn press_key(&mut self, key: &Key) -> LineEffect {
         if self.search.is_some() && self.press_in_search(key) {
             return LineEffect::Edited;
         }
         match key {
-            Key::Tab => self.complete(1),
-            Key::BackTab => self.complete(-1),
+            Key::Tab => self.complete_word(1),
+            Key::BackTab => self.complete_word(-1),
             Key::Resize => {}
             Key::Escape if self.menu.take().is_some() => {}
             _ => {
                 self.menu = None;
-                return self.edit(key);
+                return self.edit_text(key);
             }
         }
         LineEffect::Edited
     }
 
-    fn edit(&mut self, key: &Key) -> LineEffect {
+    fn edit_text(&mut self, key: &Key) -> LineEffect {
         let cursor = self.cursor;
         match key {
             Key::Text(text) => self.insert(text),
             Key::NewLine => self.insert("\n"),
             Key::Yank => self.insert(&self.killed.clone()),
-            Key::Enter => return self.submit(),
+            Key::Enter => return self.submit_line(),
             Key::Interrupt => return LineEffect::Interrupt,
             Key::Escape => return LineEffect::Escape,
             Key::ClearScreen => return LineEffect::ClearScreen,
             Key::Suspend => return LineEffect::Suspend,
             Key::EndOfInput if self.text.is_empty() => return LineEffect::End,
-            Key::Backspace => self.remove(self.left(), cursor),
-            Key::Delete | Key::EndOfInput => self.remove(cursor, self.right()),
-            Key::KillToEnd => self.kill(cursor, self.line_end()),
-            Key::KillToStart => self.kill(self.line_start(), cursor),
-            Key::KillWord => self.kill(self.word_left(), cursor),
-            Key::Left => self.cursor = self.left(),
-            Key::Right => self.cursor = self.right(),
+            Key::Backspace => self.remove_range(self.previous_position(), cursor),
+            Key::Delete | Key::EndOfInput => self.remove_range(cursor, self.next_position()),
+            Key::KillToEnd => self.kill_range(cursor, self.line_end()),
+            Key::KillToStart => self.kill_range(self.line_start(), cursor),
+            Key::KillWord => self.kill_range(self.word_left(), cursor),
+            Key::Left => self.cursor = self.previous_position(),
+            Key::Right => self.cursor = self.next_position(),
             Key::WordLeft => self.cursor = self.word_left(),
             Key::WordRight => self.cursor = self.word_right(),
             Key::Home => self.cursor = self.line_start(),
             Key::End => self.cursor = self.line_end(),
-            Key::Up => self.up(),
-            Key::Down => self.down(),
-            Key::Search => self.search = Some(Search { words: String::new(), found: None }),
+            Key::Up => self.move_up(),
+            Key::Down => self.move_down(),
+            Key::Search => self.search = Some(LineSearch { words: String::new(), found: None }),
             Key::Tab | Key::BackTab | Key::Resize => {}
         }
         LineEffect::Edited
     }
 
-    fn submit(&mut self) -> LineEffect {
+    fn submit_line(&mut self) -> LineEffect {
         let line = std::mem::take(&mut self.text);
         self.clear();
         if !line.trim().is_empty() {
-            self.history.add(line.trim_end());
+            self.history.add_line(line.trim_end());
         }
         LineEffect::Line(line)
     }
 
-    fn set(&mut self, text: String) {
+    fn set_text(&mut self, text: String) {
         self.cursor = text.len();
         self.text = text;
     }
@@ -161,21 +161,21 @@ impl InputLine {
         self.cursor += text.len();
     }
 
-    fn remove(&mut self, from: usize, to: usize) {
+    fn remove_range(&mut self, from: usize, to: usize) {
         self.text.replace_range(from..to, "");
         self.cursor = from;
     }
 
-    fn kill(&mut self, from: usize, to: usize) {
+    fn kill_range(&mut self, from: usize, to: usize) {
         self.text[from..to].clone_into(&mut self.killed);
-        self.remove(from, to);
+        self.remove_range(from, to);
     }
 
-    fn left(&self) -> usize {
+    fn previous_position(&self) -> usize {
         self.before_cursor().grapheme_indices(true).next_back().map_or(0, |(at, _)| at)
     }
 
-    fn right(&self) -> usize {
+    fn next_position(&self) -> usize {
         let next = self.text[self.cursor..].graphemes(true).next();
         self.cursor + next.map_or(0, str::len)
     }
@@ -200,18 +200,18 @@ impl InputLine {
     }
 
     /// Moves up a line of the text, or to an earlier text.
-    fn up(&mut self) {
+    fn move_up(&mut self) {
         let start = self.line_start();
         match start.checked_sub(1) {
             Some(end) => self.move_into(self.text[..end].rfind('\n').map_or(0, |at| at + 1), end),
-            None => self.recall(-1),
+            None => self.recall_line(-1),
         }
     }
 
-    fn down(&mut self) {
+    fn move_down(&mut self) {
         let end = self.line_end();
         if end == self.text.len() {
-            return self.recall(1);
+            return self.recall_line(1);
         }
         let start = end + 1;
         let length = self.text[start..].find('\n').unwrap_or(self.text.len() - start);
@@ -227,7 +227,7 @@ impl InputLine {
     }
 
     /// Shows an earlier or later line of the history.
-    fn recall(&mut self, step: isize) {
+    fn recall_line(&mut self, step: isize) {
         let lines = self.history.lines();
         let at = self.earlier.as_ref().map_or(lines.len(), |(at, _)| *at);
         let Some(at) = at.checked_add_signed(step).filter(|at| *at <= lines.len()) else { return };
@@ -237,15 +237,15 @@ impl InputLine {
         };
         match lines.get(at).cloned() {
             Some(line) => {
-                self.set(line);
+                self.set_text(line);
                 self.earlier = Some((at, draft));
             }
-            None => self.set(draft),
+            None => self.set_text(draft),
         }
     }
 
     /// Completes the word at the cursor, or moves in the menu.
-    fn complete(&mut self, step: isize) {
+    fn complete_word(&mut self, step: isize) {
         if let Some(menu) = &mut self.menu {
             let count = menu.candidates.len() as isize;
             let first = if step > 0 { 0 } else { count - 1 };
@@ -254,7 +254,7 @@ impl InputLine {
             let (start, text) = (menu.start, menu.candidates[chosen as usize].text.clone());
             return self.replace_word(start, &text);
         }
-        let (start, candidates) = self.completer.candidates(self.before_cursor());
+        let (start, candidates) = self.completer.list_candidates(self.before_cursor());
         match candidates.as_slice() {
             [] => {}
             [only] => {
@@ -263,11 +263,11 @@ impl InputLine {
             }
             _ => {
                 // Names of files may differ from the word in their case.
-                let shared = common(&candidates).to_owned();
+                let shared = common_beginning(&candidates).to_owned();
                 if shared.len() > self.cursor - start {
                     self.replace_word(start, &shared);
                 }
-                self.menu = Some(Menu { start, candidates, chosen: None });
+                self.menu = Some(CompletionMenu { start, candidates, chosen: None });
             }
         }
     }
@@ -298,12 +298,12 @@ impl InputLine {
                 return false;
             }
         }
-        self.find(matches!(key, Key::Search));
+        self.find_line(matches!(key, Key::Search));
         true
     }
 
     /// Shows the newest line with the words, or the one before that.
-    fn find(&mut self, next: bool) {
+    fn find_line(&mut self, next: bool) {
         let Some(search) = &mut self.search else { return };
         let lines = self.history.lines();
         let end = match search.found {
@@ -315,7 +315,7 @@ impl InputLine {
         if let Some(found) = found.filter(|_| !search.words.is_empty()) {
             search.found = Some(found);
             let line = lines[found].clone();
-            self.set(line);
+            self.set_text(line);
         }
     }
 }

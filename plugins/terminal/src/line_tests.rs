@@ -9,7 +9,7 @@ fn text(text: &str) -> Key {
 /// Presses keys. Returns the text with a bar at the cursor.
 fn pressed(line: &mut InputLine, keys: &[Key]) -> String {
     for key in keys {
-        line.press(key);
+        line.press_key(key);
     }
     format!("{}|{}", line.before_cursor(), &line.text()[line.before_cursor().len()..])
 }
@@ -43,17 +43,17 @@ fn press_edits_the_line() {
 fn press_returns_the_effect_on_the_program() {
     let mut line = InputLine::default();
     pressed(&mut line, &[text("a"), Key::NewLine, text("b")]);
-    assert_eq!(line.press(&Key::Enter), LineEffect::Line("a\nb".to_owned()));
+    assert_eq!(line.press_key(&Key::Enter), LineEffect::Line("a\nb".to_owned()));
     assert_eq!(line.text(), "");
-    assert_eq!(line.press(&Key::Interrupt), LineEffect::Interrupt);
-    assert_eq!(line.press(&Key::Escape), LineEffect::Escape);
-    assert_eq!(line.press(&Key::EndOfInput), LineEffect::End);
+    assert_eq!(line.press_key(&Key::Interrupt), LineEffect::Interrupt);
+    assert_eq!(line.press_key(&Key::Escape), LineEffect::Escape);
+    assert_eq!(line.press_key(&Key::EndOfInput), LineEffect::End);
 }
 
 fn with_history(lines: &[&str]) -> InputLine {
     let directory = tempfile::tempdir().unwrap();
-    let mut history = History::open(directory.path().join("history"), 9);
-    lines.iter().for_each(|line| history.add(line));
+    let mut history = LineHistory::open(directory.path().join("history"), 9);
+    lines.iter().for_each(|line| history.add_line(line));
     InputLine::new(history, Completer::default())
 }
 
@@ -72,7 +72,7 @@ fn search_finds_older_lines_with_the_words() {
     assert_eq!(line.search().unwrap().words, "test");
     assert_eq!(pressed(&mut line, &[Key::Search]), "make test|");
     assert_eq!(pressed(&mut line, &[Key::Search]), "make test|");
-    assert_eq!(line.press(&Key::Enter), LineEffect::Line("make test".to_owned()));
+    assert_eq!(line.press_key(&Key::Enter), LineEffect::Line("make test".to_owned()));
     assert!(line.search().is_none());
 }
 
@@ -80,14 +80,14 @@ fn search_finds_older_lines_with_the_words() {
 fn tab_completes_and_walks_through_the_candidates() {
     let help = |name| CommandHelp { name, argument: "", help: "" };
     let completer = Completer::new(["status", "stop", "think"].map(help), None);
-    let mut line = InputLine::new(History::default(), completer);
+    let mut line = InputLine::new(LineHistory::default(), completer);
     assert_eq!(pressed(&mut line, &[text("/th"), Key::Tab]), "/think |");
     line.clear();
     assert_eq!(pressed(&mut line, &[text("/s"), Key::Tab]), "/st|");
     assert_eq!(line.menu().unwrap().candidates.len(), 2);
     assert_eq!(pressed(&mut line, &[Key::Tab]), "/status|");
     assert_eq!(pressed(&mut line, &[Key::Tab, Key::Tab, Key::BackTab]), "/stop|");
-    assert_eq!(line.press(&Key::Escape), LineEffect::Edited);
-    assert_eq!(line.press(&Key::Escape), LineEffect::Escape);
+    assert_eq!(line.press_key(&Key::Escape), LineEffect::Edited);
+    assert_eq!(line.press_key(&Key::Escape), LineEffect::Escape);
     assert_eq!(pressed(&mut line, &[Key::KillWord, text("no"), Key::Tab]), "no|");
 }

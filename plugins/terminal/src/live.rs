@@ -14,11 +14,11 @@ use avocet_protocol::MessageId;
 use avocet_text::printable;
 
 use crate::key::Key;
-use crate::line::{Completer, History, InputLine, LineEffect};
+use crate::line::{Completer, InputLine, LineEffect, LineHistory};
 use crate::markdown::{MarkdownStream, rows_of};
-use crate::styled::{LineBreaks, Look, Page, ScreenRow, Span, Style, wrap};
+use crate::styled::{LineBreaks, Look, PageLayout, ScreenRow, StyledSpan, TextStyle, wrap_spans};
 pub use painter::TerminalSize;
-use painter::{Frame, Painter};
+use painter::{FramePainter, LiveFrame};
 use tools::ToolLine;
 
 /// Largest number of rows of an earlier answer.
@@ -65,7 +65,7 @@ struct WaitingLine {
 
 /// The screen of a person.
 pub(crate) struct LiveScreen {
-    painter: Painter,
+    painter: FramePainter,
     size: Box<dyn Fn() -> TerminalSize + Send>,
     look: Look,
     /// Permanent rows that are not painted yet.
@@ -96,7 +96,7 @@ impl LiveScreen {
     pub(crate) fn new(parts: LiveParts) -> Self {
         let LiveParts { out, size, reflows, look, history: (file, most), completer } = parts;
         Self {
-            painter: Painter::new(out, reflows),
+            painter: FramePainter::new(out, reflows),
             size,
             look,
             permanent: Vec::new(),
@@ -107,22 +107,22 @@ impl LiveScreen {
             tools: Vec::new(),
             activity: None,
             waiting: VecDeque::new(),
-            line: InputLine::new(History::open(file, most), completer),
+            line: InputLine::new(LineHistory::open(file, most), completer),
             status: String::new(),
             now: Duration::ZERO,
         }
     }
 
-    fn page(&self) -> Page {
+    fn page_layout(&self) -> PageLayout {
         self.page_of((self.size)())
     }
 
     /// The rows leave the last column free: a terminal breaks a full row at different moments.
-    fn page_of(&self, size: TerminalSize) -> Page {
-        Page { columns: size.columns.saturating_sub(1).max(1), look: self.look }
+    fn page_of(&self, size: TerminalSize) -> PageLayout {
+        PageLayout { columns: size.columns.saturating_sub(1).max(1), look: self.look }
     }
 
-    fn add(&mut self, kind: RowKind, rows: Vec<ScreenRow>) {
+    fn add_rows(&mut self, kind: RowKind, rows: Vec<ScreenRow>) {
         let is_group = self.last == Some(kind) && matches!(kind, RowKind::Tool | RowKind::Remark);
         if self.last.is_some() && !is_group {
             self.permanent.push(ScreenRow::default());
@@ -133,7 +133,7 @@ impl LiveScreen {
     }
 
     /// Shows the next part of the answer.
-    pub(crate) fn stream(&mut self, text: &str) {
+    pub(crate) fn stream_answer(&mut self, text: &str) {
         if text.is_empty() {
             return;
         }
@@ -147,7 +147,7 @@ impl LiveScreen {
             self.has_gap = self.last.is_some();
         }
         self.answer.push(text);
-        let finished = self.answer.take_finished(self.page());
+        let finished = self.answer.take_finished(self.page_layout());
         self.extend_answer(finished);
     }
 
@@ -172,38 +172,38 @@ impl LiveScreen {
     /// Makes the streamed text permanent.
     pub(crate) fn end_stream(&mut self) {
         if std::mem::take(&mut self.is_answering) {
-            let rows = self.answer.finish(self.page());
+            let rows = self.answer.finish(self.page_layout());
             self.extend_answer(rows);
         }
     }
 
     /// Shows a whole text. In the middle of an answer, it goes above the open block.
-    pub(crate) fn text(&mut self, text: &str) {
-        let rows = rows_of(text, self.page());
-        self.add(RowKind::Text, rows);
+    pub(crate) fn show_text(&mut self, text: &str) {
+        let rows = rows_of(text, self.page_layout());
+        self.add_rows(RowKind::Text, rows);
     }
 
     /// Shows a remark of the program itself.
-    pub(crate) fn remark(&mut self, text: &str) {
-        let span = Span::new(printable(text), Style::DIM);
-        let rows = wrap(&[span], self.page().columns, LineBreaks::Words);
-        self.add(RowKind::Remark, rows);
+    pub(crate) fn show_remark(&mut self, text: &str) {
+        let span = StyledSpan::new(printable(text), TextStyle::DIM);
+        let rows = wrap_spans(&[span], self.page_layout().columns, LineBreaks::Words);
+        self.add_rows(RowKind::Remark, rows);
     }
 
     /// Shows the end of an earlier answer. Returns `true` if this is the whole answer.
-    pub(crate) fn past(&mut self, text: &str) -> bool {
-        let mut rows = rows_of(text, self.page());
+    pub(crate) fn show_past_answer(&mut self, text: &str) -> bool {
+        let mut rows = rows_of(text, self.page_layout());
         let hidden = rows.len().saturating_sub(PAST_ROWS);
         if hidden > 0 {
             rows.drain(..hidden);
-            rows.insert(0, ScreenRow::of("…", Style::DIM));
+            rows.insert(0, ScreenRow::with_text("…", TextStyle::DIM));
         }
-        self.add(RowKind::Text, rows);
+        self.add_rows(RowKind::Text, rows);
         hidden == 0
     }
 
     /// Shows a line that was typed. One that waits for the end of the answer stays at the bottom.
-    pub(crate) fn typed(&mut self, line: &str, waits: bool) {
+    pub(crate) fn show_typed_line(&mut self, line: &str, waits: bool) {
         if waits {
             self.waiting.push_back(WaitingLine { text: line.to_owned(), message: None });
         } else {
@@ -225,11 +225,11 @@ impl LiveScreen {
         if let Some(place) = self.waiting.iter().position(is_it) {
             self.waiting.remove(place);
         }
-        self.line.restore(line);
+        self.line.restore_text(line);
     }
 
     /// Makes the waiting lines of these messages permanent.
-    pub(crate) fn release(&mut self, messages: &[MessageId]) {
+    pub(crate) fn release_lines(&mut self, messages: &[MessageId]) {
         let is_started = |one: &WaitingLine| one.message.is_some_and(|id| messages.contains(&id));
         while let Some(place) = self.waiting.iter().position(is_started) {
             let line = self.waiting.remove(place);
@@ -246,8 +246,8 @@ impl LiveScreen {
 
     /// Shows a line that was typed above the live region.
     pub(crate) fn add_typed(&mut self, line: &str) {
-        let rows = parts::typed(line, self.page().columns, Style::BOLD);
-        self.add(RowKind::Typed, rows);
+        let rows = parts::typed_rows(line, self.page_layout().columns, TextStyle::BOLD);
+        self.add_rows(RowKind::Typed, rows);
     }
 
     /// Shows a running tool. `argument` is the main argument of the call.
@@ -258,25 +258,25 @@ impl LiveScreen {
 
     /// Shows the progress of a running tool.
     pub(crate) fn tool_progress(&mut self, name: &str, text: &str) {
-        self.running(name).into_iter().for_each(|tool| tool.set_progress(text));
+        self.running_tool(name).into_iter().for_each(|tool| tool.set_progress(text));
     }
 
     pub(crate) fn tool_ended(&mut self, name: &str, ok: bool) {
         let now = self.now;
-        self.running(name).into_iter().for_each(|tool| tool.end(ok, now));
+        self.running_tool(name).into_iter().for_each(|tool| tool.end_call(ok, now));
     }
 
-    fn running(&mut self, name: &str) -> Option<&mut ToolLine> {
+    fn running_tool(&mut self, name: &str) -> Option<&mut ToolLine> {
         self.tools.iter_mut().find(|tool| tool.is_running() && tool.name == name)
     }
 
     /// Makes the lines of tools permanent. Tools without an end wait for something, or were
     /// stopped.
     pub(crate) fn end_tools(&mut self) {
-        let columns = self.page().columns;
+        let columns = self.page_layout().columns;
         for tool in std::mem::take(&mut self.tools) {
             let row = tool.last_row(columns);
-            self.add(RowKind::Tool, vec![row]);
+            self.add_rows(RowKind::Tool, vec![row]);
         }
     }
 
@@ -296,8 +296,8 @@ impl LiveScreen {
         self.tools.iter().any(ToolLine::is_running)
     }
 
-    pub(crate) fn press(&mut self, key: &Key) -> LineEffect {
-        let effect = self.line.press(key);
+    pub(crate) fn press_key(&mut self, key: &Key) -> LineEffect {
+        let effect = self.line.press_key(key);
         if effect == LineEffect::ClearScreen {
             self.painter.clear();
             return LineEffect::Edited;
@@ -310,23 +310,26 @@ impl LiveScreen {
     }
 
     /// Paints all changes.
-    pub(crate) fn paint(&mut self) {
+    pub(crate) fn paint_changes(&mut self) {
         let size = (self.size)();
-        let frame = self.frame(size);
-        self.flush(frame, size);
+        let frame = self.compose_frame(size);
+        self.flush_frame(frame, size);
     }
 
     /// Erases the live region, for another program.
-    pub(crate) fn hide(&mut self) {
-        self.flush(Frame { rows: vec![(String::new(), 0)], cursor: (0, 0) }, (self.size)());
+    pub(crate) fn hide_region(&mut self) {
+        self.flush_frame(
+            LiveFrame { rows: vec![(String::new(), 0)], cursor: (0, 0) },
+            (self.size)(),
+        );
     }
 
     /// Paints the permanent rows and a frame that was made for this size.
-    fn flush(&mut self, frame: Frame, size: TerminalSize) {
+    fn flush_frame(&mut self, frame: LiveFrame, size: TerminalSize) {
         let look = self.look;
         let permanent = std::mem::take(&mut self.permanent);
-        let permanent: Vec<String> = permanent.iter().map(|row| row.painted(look)).collect();
-        self.painter.paint(&permanent, frame, size.columns);
+        let permanent: Vec<String> = permanent.iter().map(|row| row.paint_row(look)).collect();
+        self.painter.paint_frame(&permanent, frame, size.columns);
     }
 }
 
@@ -336,7 +339,7 @@ impl Drop for LiveScreen {
         self.end_stream();
         self.end_tools();
         self.release_waiting();
-        self.hide();
+        self.hide_region();
     }
 }
 

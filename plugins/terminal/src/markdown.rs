@@ -8,18 +8,18 @@ mod table;
 
 use avocet_text::printable;
 
-use crate::styled::{Page, ScreenRow};
-use blocks::{Before, BlockKind, top_blocks};
-use code::{CodeBlock, Fence};
-use render::render;
+use crate::styled::{PageLayout, ScreenRow};
+use blocks::{BlockKind, PrecedingBlock, top_blocks};
+use code::{CodeBlock, OpeningFence};
+use render::render_rows;
 
 /// Bytes of an open block of a stream. A longer one is cut, so that the cost of a piece stays
 /// bounded.
 const MAX_OPEN: usize = 16 * 1024;
 
 /// Renders a whole text.
-pub(crate) fn rows_of(text: &str, page: Page) -> Vec<ScreenRow> {
-    render(&printable(text), page, Before::default())
+pub(crate) fn rows_of(text: &str, page: PageLayout) -> Vec<ScreenRow> {
+    render_rows(&printable(text), page, PrecedingBlock::default())
 }
 
 /// A text that is being written.
@@ -27,9 +27,9 @@ pub(crate) fn rows_of(text: &str, page: Page) -> Vec<ScreenRow> {
 pub(crate) struct MarkdownStream {
     /// The text that is not taken out yet.
     tail: String,
-    before: Before,
+    before: PrecedingBlock,
     /// The block of code that the tail continues.
-    code: Option<(Fence, CodeBlock)>,
+    code: Option<(OpeningFence, CodeBlock)>,
 }
 
 impl MarkdownStream {
@@ -38,7 +38,7 @@ impl MarkdownStream {
     }
 
     /// Takes out the rows of finished blocks, and of finished lines and items of the open one.
-    pub(crate) fn take_finished(&mut self, page: Page) -> Vec<ScreenRow> {
+    pub(crate) fn take_finished(&mut self, page: PageLayout) -> Vec<ScreenRow> {
         let mut rows = Vec::new();
         loop {
             rows.extend(self.take_code_lines(page));
@@ -54,33 +54,33 @@ impl MarkdownStream {
     }
 
     /// Renders the open block.
-    pub(crate) fn open(&self, page: Page) -> Vec<ScreenRow> {
+    pub(crate) fn open(&self, page: PageLayout) -> Vec<ScreenRow> {
         let tail = printable(&self.tail);
         match &self.code {
             Some((fence, block)) if !tail.is_empty() => {
-                block.clone().line(fence.unindented(&tail), page)
+                block.clone().line_rows(fence.remove_indent(&tail), page)
             }
             Some(_) => Vec::new(),
-            None => render(&tail, page, self.before),
+            None => render_rows(&tail, page, self.before),
         }
     }
 
     /// Takes out all rows, and begins a new text.
-    pub(crate) fn finish(&mut self, page: Page) -> Vec<ScreenRow> {
+    pub(crate) fn finish(&mut self, page: PageLayout) -> Vec<ScreenRow> {
         let mut rows = self.take_finished(page);
         if self.code.as_ref().is_some_and(|(fence, _)| fence.is_closed_by(&self.tail)) {
             self.tail.clear();
         }
         rows.extend(self.open(page));
         if self.code.is_some() {
-            rows.extend(CodeBlock::foot(page.look));
+            rows.extend(CodeBlock::foot_rows(page.look));
         }
         *self = Self::default();
         rows
     }
 
     /// Takes out the complete lines of an open block of code.
-    fn take_code_lines(&mut self, page: Page) -> Vec<ScreenRow> {
+    fn take_code_lines(&mut self, page: PageLayout) -> Vec<ScreenRow> {
         let mut rows = Vec::new();
         while let Some((fence, block)) = &mut self.code {
             let end = match self.tail.find('\n') {
@@ -92,10 +92,10 @@ impl MarkdownStream {
             let line = printable(&line);
             let line = line.trim_end_matches('\n');
             if fence.is_closed_by(line) {
-                rows.extend(CodeBlock::foot(page.look));
+                rows.extend(CodeBlock::foot_rows(page.look));
                 self.code = None;
             } else {
-                rows.extend(block.line(fence.unindented(line), page));
+                rows.extend(block.line_rows(fence.remove_indent(line), page));
             }
         }
         rows
@@ -103,7 +103,7 @@ impl MarkdownStream {
 
     /// Takes out the blocks and list items that can no longer change. The kind of a line is known
     /// once it is complete.
-    fn take_blocks(&mut self, page: Page) -> Vec<ScreenRow> {
+    fn take_blocks(&mut self, page: PageLayout) -> Vec<ScreenRow> {
         let mut rows = Vec::new();
         let mut complete = self.tail.rfind('\n').map_or(0, |at| at + 1);
         let mut blocks = top_blocks(&self.tail[..complete]);
@@ -135,32 +135,32 @@ impl MarkdownStream {
         at: usize,
         kind: BlockKind,
         number: Option<u64>,
-        page: Page,
+        page: PageLayout,
     ) -> Vec<ScreenRow> {
         let text: String = self.tail.drain(..at).collect();
         let text = printable(&text);
-        let rows = render(&text, page, self.before);
-        self.before = Before { kind: Some(kind), blank: text.ends_with("\n\n"), number };
+        let rows = render_rows(&text, page, self.before);
+        self.before = PrecedingBlock { kind: Some(kind), blank: text.ends_with("\n\n"), number };
         rows
     }
 
     /// Enters the block of code at the beginning of the tail, once the line of its fence is
     /// complete. Returns the rows above the code.
-    fn enter_code(&mut self, page: Page) -> Option<Vec<ScreenRow>> {
+    fn enter_code(&mut self, page: PageLayout) -> Option<Vec<ScreenRow>> {
         let start = top_blocks(&self.tail).first().filter(|block| block.is_fenced)?.range.start;
         let end = start + self.tail[start..].find('\n')?;
-        let fence = Fence::open(&printable(&self.tail[start..end]))?;
+        let fence = OpeningFence::open(&printable(&self.tail[start..end]))?;
         let block = CodeBlock::new(&fence.info);
         let space = self.before.kind.map(|_| ScreenRow::default());
         self.tail.drain(..=end);
-        self.before = Before { kind: Some(BlockKind::Apart), ..Before::default() };
-        let rows = space.into_iter().chain(block.head(page.look)).collect();
+        self.before = PrecedingBlock { kind: Some(BlockKind::Apart), ..PrecedingBlock::default() };
+        let rows = space.into_iter().chain(block.head_rows(page.look)).collect();
         self.code = Some((fence, block));
         Some(rows)
     }
 
     /// Takes out the beginning of a block that has become too long.
-    fn cut_long(&mut self, page: Page) -> Vec<ScreenRow> {
+    fn cut_long(&mut self, page: PageLayout) -> Vec<ScreenRow> {
         let mut rows = Vec::new();
         while self.tail.len() > MAX_OPEN {
             let end = self.tail.floor_char_boundary(MAX_OPEN);

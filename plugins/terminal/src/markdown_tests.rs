@@ -1,13 +1,13 @@
 use super::*;
 use crate::styled::{Look, width};
 
-fn page(columns: usize) -> Page {
-    Page { columns, look: Look::Styled }
+fn page(columns: usize) -> PageLayout {
+    PageLayout { columns, look: Look::Styled }
 }
 
 /// Returns the rows as text, without attributes.
 fn shown(rows: &[ScreenRow]) -> String {
-    let rows = rows.iter().map(|row| row.painted(Look::Plain).trim_end().to_owned());
+    let rows = rows.iter().map(|row| row.paint_row(Look::Plain).trim_end().to_owned());
     rows.collect::<Vec<_>>().join("\n")
 }
 
@@ -78,7 +78,7 @@ fn table_wraps_its_cells_and_becomes_a_list_on_a_narrow_screen() {
 
 #[test]
 fn markdown_keeps_its_marks_in_a_plain_look() {
-    let plain = |text: &str| shown(&rows_of(text, Page { columns: 30, look: Look::Plain }));
+    let plain = |text: &str| shown(&rows_of(text, PageLayout { columns: 30, look: Look::Plain }));
     let table = [
         ("## A *b* **c** `d` ~~e~~", "## A *b* **c** `d` ~~e~~"),
         ("- a\n- b", "- a\n- b"),
@@ -94,7 +94,7 @@ fn markdown_keeps_its_marks_in_a_plain_look() {
 fn markdown_emphasises_with_attributes() {
     let painted = |text: &str| {
         let rows = rows_of(text, page(40));
-        rows.iter().map(|row| row.painted(Look::Styled)).collect::<Vec<_>>().join("\n")
+        rows.iter().map(|row| row.paint_row(Look::Styled)).collect::<Vec<_>>().join("\n")
     };
     let table = [
         ("# A `b`", "\u{1b}[1;4mA \u{1b}[0m\u{1b}[1;4;36mb\u{1b}[0m"),
@@ -156,11 +156,11 @@ fn hostile_texts_stay_within_the_page_and_without_control_characters() {
     for text in hostile {
         for columns in [1, 2, 11, 80] {
             for row in rows_of(&text, page(columns)) {
-                let painted = row.painted(Look::Styled);
+                let painted = row.paint_row(Look::Styled);
                 let attributes = row.spans().len() * 2;
                 assert!(painted.matches('\u{1b}').count() <= attributes, "{painted:?}");
                 assert!(!painted.contains(['\u{9b}', '\u{202e}']), "{painted:?}");
-                let plain = row.painted(Look::Plain);
+                let plain = row.paint_row(Look::Plain);
                 assert!(!plain.contains(char::is_control), "{plain:?}");
                 assert!(width(&plain) <= columns.max(6) || columns < 3, "{columns}: {plain:?}");
             }
@@ -181,7 +181,7 @@ fn streamed_entities_leave_no_control_characters() {
     let text = "&#27;[2J `x`\n\n```a&#27;\n&#27;\n```\n[b](&#x9b;1)\n";
     for look in [Look::Plain, Look::Styled] {
         for row in streamed(text, 40) {
-            let painted = row.painted(look);
+            let painted = row.paint_row(look);
             let escapes = painted.matches('\u{1b}').count();
             let own = painted.matches("\u{1b}[").count();
             assert!(escapes == own && !painted.contains("\u{1b}[2J"), "{painted:?}");

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use crate::key::Key;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Typed {
+pub(crate) enum TypedEvent {
     /// A key of a person. The screen has the line that is being typed.
     Key(Key),
     Line(String),
@@ -29,9 +29,9 @@ pub trait Input: Send {
 
 /// The result of an [`Input`]; opaque outside.
 #[derive(Debug)]
-pub struct TypedLine(pub(crate) Typed);
+pub struct TypedLine(pub(crate) TypedEvent);
 
-type LineSender = oneshot::Sender<Typed>;
+type LineSender = oneshot::Sender<TypedEvent>;
 
 /// A thread that reads one line per request.
 #[derive(Debug)]
@@ -44,15 +44,18 @@ impl LineReader {
         let (sender, answer) = oneshot::channel();
         // If the thread is gone, the input has ended.
         drop(self.requests.send_async(sender).await);
-        TypedLine(answer.await.unwrap_or(Typed::End))
+        TypedLine(answer.await.unwrap_or(TypedEvent::End))
     }
 
-    fn start(group: &Group, mut read: impl FnMut() -> Typed + Send + 'static) -> io::Result<Self> {
+    fn start(
+        group: &Group,
+        mut read: impl FnMut() -> TypedEvent + Send + 'static,
+    ) -> io::Result<Self> {
         let (requests, received) = flume::bounded::<LineSender>(1);
         group.spawn_thread("terminal-input", move || {
             for answer in &received {
                 let typed = read();
-                let end = typed == Typed::End;
+                let end = typed == TypedEvent::End;
                 if answer.send(typed).is_err() || end {
                     return;
                 }
@@ -79,19 +82,21 @@ impl Lines {
             let mut line = Vec::new();
             match source.read_until(b'\n', &mut line) {
                 Ok(length) if length > 0 => line_of(line),
-                _ => Typed::End,
+                _ => TypedEvent::End,
             }
         };
         Ok(Self { reader: LineReader::start(group, read)? })
     }
 }
 
-fn line_of(bytes: Vec<u8>) -> Typed {
+fn line_of(bytes: Vec<u8>) -> TypedEvent {
     match String::from_utf8(bytes) {
-        Ok(text) => Typed::Line(text.trim_end_matches(['\n', '\r']).to_owned()),
+        Ok(text) => TypedEvent::Line(text.trim_end_matches(['\n', '\r']).to_owned()),
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
-            Typed::Unreadable(format!("the line is not UTF-8 (at byte {at}); send it in UTF-8"))
+            TypedEvent::Unreadable(format!(
+                "the line is not UTF-8 (at byte {at}); send it in UTF-8"
+            ))
         }
     }
 }

@@ -40,7 +40,7 @@ impl Screen {
     }
 
     /// The screen, if a person looks at it.
-    pub(crate) fn person(&mut self) -> Option<&mut LiveScreen> {
+    pub(crate) fn live_screen(&mut self) -> Option<&mut LiveScreen> {
         match &mut self.0 {
             ScreenOutput::Person(live) => Some(live),
             ScreenOutput::Pipe { .. } => None,
@@ -48,17 +48,17 @@ impl Screen {
     }
 
     /// Shows a whole text on separate lines.
-    pub(crate) fn line(&mut self, text: &str) {
+    pub(crate) fn show_line(&mut self, text: &str) {
         match &mut self.0 {
-            ScreenOutput::Person(live) => live.text(text),
+            ScreenOutput::Person(live) => live.show_text(text),
             ScreenOutput::Pipe { texts, .. } => write_line(texts, text),
         }
     }
 
     /// Shows a remark of the program itself.
-    pub(crate) fn remark(&mut self, text: &str) {
+    pub(crate) fn show_remark(&mut self, text: &str) {
         match &mut self.0 {
-            ScreenOutput::Person(live) => live.remark(text),
+            ScreenOutput::Person(live) => live.show_remark(text),
             ScreenOutput::Pipe { remarks, .. } => write_line(remarks, text),
         }
     }
@@ -94,8 +94,8 @@ mod tests {
     fn pipe_removes_control_characters_from_all_text() {
         let (texts, remarks) = (Paper::default(), Paper::default());
         let mut screen = Screen::pipe(Box::new(texts.clone()), Box::new(remarks.clone()));
-        screen.line("a\u{1b}[2Jb\u{9b}2Jc\rd\u{202e}e");
-        screen.remark("f\u{1b}[2Jg");
+        screen.show_line("a\u{1b}[2Jb\u{9b}2Jc\rd\u{202e}e");
+        screen.show_remark("f\u{1b}[2Jg");
         assert_eq!(*texts.0.lock().unwrap(), b"a[2Jb2Jcde\n");
         assert_eq!(*remarks.0.lock().unwrap(), b"f[2Jg\n");
     }

@@ -71,7 +71,7 @@ impl Channel for Terminal {
     }
 
     fn plan(&self, reply: &Content) -> Vec<Content> {
-        convert::plan(reply)
+        convert::plan_chunks(reply)
     }
 
     fn reachable(&self, chat: &ChatAddress) -> bool {

@@ -15,7 +15,7 @@ pub enum Look {
 
 /// The width and the look of the rows of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Page {
+pub(crate) struct PageLayout {
     /// The most columns of a row.
     pub(crate) columns: usize,
     pub(crate) look: Look,
@@ -23,7 +23,7 @@ pub(crate) struct Page {
 
 /// A colour of the terminal's palette, by its number in the escape sequence (ECMA-48, SGR).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Colour {
+pub(crate) enum PaletteColour {
     Red = 31,
     Green = 32,
     Yellow = 33,
@@ -34,16 +34,16 @@ pub(crate) enum Colour {
 
 /// The attributes of a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Style {
+pub(crate) struct TextStyle {
     pub(crate) bold: bool,
     pub(crate) dim: bool,
     pub(crate) italic: bool,
     pub(crate) underline: bool,
     pub(crate) strike: bool,
-    pub(crate) colour: Option<Colour>,
+    pub(crate) colour: Option<PaletteColour>,
 }
 
-impl Style {
+impl TextStyle {
     pub(crate) const PLAIN: Self = Self {
         bold: false,
         dim: false,
@@ -55,7 +55,7 @@ impl Style {
     pub(crate) const BOLD: Self = Self { bold: true, ..Self::PLAIN };
     pub(crate) const DIM: Self = Self { dim: true, ..Self::PLAIN };
 
-    pub(crate) const fn of(colour: Colour) -> Self {
+    pub(crate) const fn with_colour(colour: PaletteColour) -> Self {
         Self { colour: Some(colour), ..Self::PLAIN }
     }
 
@@ -77,29 +77,29 @@ impl Style {
 
 /// A text with one style.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct StyledSpan {
     pub(crate) text: String,
-    pub(crate) style: Style,
+    pub(crate) style: TextStyle,
 }
 
-impl Span {
-    pub(crate) fn new(text: impl Into<String>, style: Style) -> Self {
+impl StyledSpan {
+    pub(crate) fn new(text: impl Into<String>, style: TextStyle) -> Self {
         Self { text: text.into(), style }
     }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ScreenRow(Vec<Span>);
+pub(crate) struct ScreenRow(Vec<StyledSpan>);
 
 impl ScreenRow {
-    pub(crate) fn of(text: impl Into<String>, style: Style) -> Self {
-        Self(vec![Span::new(text, style)])
+    pub(crate) fn with_text(text: impl Into<String>, style: TextStyle) -> Self {
+        Self(vec![StyledSpan::new(text, style)])
     }
 
-    pub(crate) fn push(&mut self, text: &str, style: Style) {
+    pub(crate) fn push(&mut self, text: &str, style: TextStyle) {
         match self.0.last_mut() {
             Some(last) if last.style == style => last.text.push_str(text),
-            _ => self.0.push(Span::new(text, style)),
+            _ => self.0.push(StyledSpan::new(text, style)),
         }
     }
 
@@ -107,7 +107,7 @@ impl ScreenRow {
         other.0.iter().for_each(|span| self.push(&span.text, span.style));
     }
 
-    pub(crate) fn spans(&self) -> &[Span] {
+    pub(crate) fn spans(&self) -> &[StyledSpan] {
         &self.0
     }
 
@@ -121,9 +121,9 @@ impl ScreenRow {
     }
 
     /// Returns the row as the terminal gets it. All escape sequences in it come from the styles.
-    pub(crate) fn painted(&self, look: Look) -> String {
+    pub(crate) fn paint_row(&self, look: Look) -> String {
         let mut painted = String::new();
-        for Span { text, style } in &self.0 {
+        for StyledSpan { text, style } in &self.0 {
             let start = style.start();
             let text = printable(text).replace(['\n', '\t'], "");
             if look == Look::Plain || start.is_empty() {
@@ -179,9 +179,9 @@ pub(crate) enum LineBreaks {
     Anywhere,
 }
 
-struct Cell<'t> {
+struct StyledCell<'t> {
     text: &'t str,
-    style: Style,
+    style: TextStyle,
     width: usize,
 }
 
@@ -189,16 +189,20 @@ struct Cell<'t> {
 const CLOSING: &str = ".,;:!?)]}…”’、。，．！？」』）";
 
 /// Returns `true` if a row may end between two cells. Texts of wide characters have no spaces.
-fn may_break(before: &Cell<'_>, after: &Cell<'_>) -> bool {
+fn may_break(before: &StyledCell<'_>, after: &StyledCell<'_>) -> bool {
     before.text == " " || (before.width > 1 && !CLOSING.contains(after.text))
 }
 
 /// Breaks a text into rows of at most `columns`. A line break in the text begins a row. A character
 /// that is wider than the row fills one row.
-pub(crate) fn wrap(spans: &[Span], columns: usize, breaks: LineBreaks) -> Vec<ScreenRow> {
+pub(crate) fn wrap_spans(
+    spans: &[StyledSpan],
+    columns: usize,
+    breaks: LineBreaks,
+) -> Vec<ScreenRow> {
     let columns = columns.max(1);
     let mut rows = Vec::new();
-    let (mut cells, mut used): (Vec<Cell<'_>>, usize) = (Vec::new(), 0);
+    let (mut cells, mut used): (Vec<StyledCell<'_>>, usize) = (Vec::new(), 0);
     let graphemes = spans
         .iter()
         .flat_map(|span| span.text.graphemes(true).map(move |grapheme| (grapheme, span.style)));
@@ -209,7 +213,7 @@ pub(crate) fn wrap(spans: &[Span], columns: usize, breaks: LineBreaks) -> Vec<Sc
             used = 0;
             continue;
         }
-        let cell = Cell { text, style, width: width(text) };
+        let cell = StyledCell { text, style, width: width(text) };
         used += cell.width;
         cells.push(cell);
         if used <= columns || cells.len() == 1 {
@@ -235,7 +239,7 @@ pub(crate) fn wrap(spans: &[Span], columns: usize, breaks: LineBreaks) -> Vec<Sc
     rows
 }
 
-fn row_of(cells: &[Cell<'_>]) -> ScreenRow {
+fn row_of(cells: &[StyledCell<'_>]) -> ScreenRow {
     let mut row = ScreenRow::default();
     cells.iter().for_each(|cell| row.push(cell.text, cell.style));
     row

@@ -1,8 +1,8 @@
 use super::*;
 
 fn wrapped(text: &str, columns: usize, breaks: LineBreaks) -> Vec<String> {
-    let rows = wrap(&[Span::new(text, Style::PLAIN)], columns, breaks);
-    rows.iter().map(|row| row.painted(Look::Plain)).collect()
+    let rows = wrap_spans(&[StyledSpan::new(text, TextStyle::PLAIN)], columns, breaks);
+    rows.iter().map(|row| row.paint_row(Look::Plain)).collect()
 }
 
 #[test]
@@ -47,18 +47,21 @@ fn width_takes_the_larger_answer_for_joined_emoji() {
 
 #[test]
 fn row_paints_its_attributes_unless_the_look_is_plain() {
-    let mut row = ScreenRow::of("a", Style::BOLD);
-    row.push("b", Style { underline: true, ..Style::of(Colour::Cyan) });
-    row.push("c", Style::PLAIN);
-    assert_eq!(row.painted(Look::Styled), "\u{1b}[1ma\u{1b}[0m\u{1b}[4;36mb\u{1b}[0mc");
-    assert_eq!(row.painted(Look::Plain), "abc");
-    assert_eq!(ScreenRow::of("日本語", Style::DIM).cut(5).painted(Look::Plain), "日本…");
-    assert_eq!(ScreenRow::of("ab", Style::DIM).cut(2).painted(Look::Plain), "ab");
+    let mut row = ScreenRow::with_text("a", TextStyle::BOLD);
+    row.push("b", TextStyle { underline: true, ..TextStyle::with_colour(PaletteColour::Cyan) });
+    row.push("c", TextStyle::PLAIN);
+    assert_eq!(row.paint_row(Look::Styled), "\u{1b}[1ma\u{1b}[0m\u{1b}[4;36mb\u{1b}[0mc");
+    assert_eq!(row.paint_row(Look::Plain), "abc");
+    assert_eq!(
+        ScreenRow::with_text("日本語", TextStyle::DIM).cut(5).paint_row(Look::Plain),
+        "日本…"
+    );
+    assert_eq!(ScreenRow::with_text("ab", TextStyle::DIM).cut(2).paint_row(Look::Plain), "ab");
 }
 
 #[test]
 fn painted_removes_control_characters_of_a_text() {
-    let row = ScreenRow::of("a\u{1b}[2J\n\t\u{9b}1m\u{202e}b", Style::BOLD);
-    assert_eq!(row.painted(Look::Plain), "a[2J1mb");
-    assert_eq!(row.painted(Look::Styled), "\u{1b}[1ma[2J1mb\u{1b}[0m");
+    let row = ScreenRow::with_text("a\u{1b}[2J\n\t\u{9b}1m\u{202e}b", TextStyle::BOLD);
+    assert_eq!(row.paint_row(Look::Plain), "a[2J1mb");
+    assert_eq!(row.paint_row(Look::Styled), "\u{1b}[1ma[2J1mb\u{1b}[0m");
 }

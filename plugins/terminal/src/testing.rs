@@ -12,11 +12,11 @@ use crate::styled::Look;
 
 /// A terminal with 1,000 rows above its screen.
 #[derive(Clone)]
-pub(crate) struct Emulator {
+pub(crate) struct TerminalEmulator {
     parser: Arc<Mutex<vt100::Parser>>,
 }
 
-impl Write for Emulator {
+impl Write for TerminalEmulator {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.parser.lock().unwrap().process(bytes);
         Ok(bytes.len())
@@ -26,7 +26,7 @@ impl Write for Emulator {
     }
 }
 
-impl Emulator {
+impl TerminalEmulator {
     pub(crate) fn new(rows: u16, columns: u16) -> Self {
         let parser = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 1000)));
         Self { parser }

@@ -9,7 +9,7 @@ use avocet_protocol::{
 };
 
 use super::{SaidChunk, TerminalLink};
-use crate::convert::{printed, safe};
+use crate::convert::{make_safe, print_chunk};
 use crate::live::LiveScreen;
 use crate::screen::Screen;
 
@@ -17,7 +17,7 @@ use crate::screen::Screen;
 const SEEN: usize = 256;
 const AWAY: &str = "while you were away:";
 
-pub(super) struct Display {
+pub(super) struct ChatDisplay {
     link: Arc<dyn TerminalLink>,
     pub(super) screen: Screen,
     /// The person at the terminal, by the daemon's id.
@@ -38,7 +38,7 @@ pub(super) struct Display {
     activity: String,
 }
 
-impl Display {
+impl ChatDisplay {
     pub(super) fn new(link: Arc<dyn TerminalLink>, screen: Screen, me: SenderId) -> Self {
         Self {
             link,
@@ -61,14 +61,14 @@ impl Display {
     }
 
     /// Returns the screen, if a person looks at it.
-    pub(super) fn person(&mut self) -> Option<&mut LiveScreen> {
-        self.screen.person()
+    pub(super) fn live_screen(&mut self) -> Option<&mut LiveScreen> {
+        self.screen.live_screen()
     }
 
     /// A remark for a person; left out in a pipe.
-    pub(super) fn remark(&mut self, text: &str) {
-        if let Some(live) = self.person() {
-            live.remark(text);
+    pub(super) fn show_remark(&mut self, text: &str) {
+        if let Some(live) = self.live_screen() {
+            live.show_remark(text);
         }
     }
 
@@ -76,7 +76,7 @@ impl Display {
     /// once complete.
     pub(super) fn remark_of_link(&mut self, text: &str) {
         self.begin_text(false);
-        self.screen.remark(text);
+        self.screen.show_remark(text);
     }
 
     /// Shows the last exchange of the conversation.
@@ -86,13 +86,13 @@ impl Display {
         self.newest = Some(turn.id);
         for logged in turn.origin.messages() {
             self.mark_shown(logged.id);
-            if let Some(live) = self.person() {
-                live.add_typed(&safe(&logged.message.inbound.content.as_text()));
+            if let Some(live) = self.live_screen() {
+                live.add_typed(&make_safe(&logged.message.inbound.content.as_text()));
             }
         }
         if let Some(answer) = answer
-            && let Some(live) = self.person()
-            && live.past(answer)
+            && let Some(live) = self.live_screen()
+            && live.show_past_answer(answer)
         {
             self.earlier = Some((turn.id, answer.to_owned()));
         }
@@ -105,7 +105,7 @@ impl Display {
     }
 
     fn end_stream(&mut self) {
-        if let Some(live) = self.person() {
+        if let Some(live) = self.live_screen() {
             live.end_stream();
             live.end_tools();
         }
@@ -118,13 +118,13 @@ impl Display {
                 "waiting".clone_into(&mut self.activity);
                 self.newest = None;
                 self.begin_turn(turn, follows);
-                self.release(&messages.iter().map(|message| message.id).collect::<Vec<_>>());
+                self.release_lines(&messages.iter().map(|message| message.id).collect::<Vec<_>>());
                 messages.iter().for_each(|message| self.show_message(message));
             }
             TurnEvent::Ended { messages, .. } => {
                 "waiting".clone_into(&mut self.activity);
                 self.end_stream();
-                self.release(&messages);
+                self.release_lines(&messages);
             }
             TurnEvent::Waiting { .. } | TurnEvent::Resumed => {
                 "waiting".clone_into(&mut self.activity);
@@ -141,32 +141,32 @@ impl Display {
             TurnEvent::Text { delta } if self.streams => {
                 "writing".clone_into(&mut self.activity);
                 self.streamed.push_str(&delta);
-                if let Some(live) = self.person() {
-                    live.stream(&delta);
+                if let Some(live) = self.live_screen() {
+                    live.stream_answer(&delta);
                 }
             }
             TurnEvent::Text { .. } | TurnEvent::Thought { .. } => {}
             TurnEvent::Restarted => {
                 if !self.streamed.is_empty() {
                     self.end_stream();
-                    self.remark("(starting over)");
+                    self.show_remark("(starting over)");
                     self.streamed.clear();
                 }
             }
             TurnEvent::ToolStarted { name, about } => {
                 self.streamed.clear();
-                if let Some(live) = self.person() {
+                if let Some(live) = self.live_screen() {
                     live.tool_started(&name, about.as_deref());
                 }
             }
             TurnEvent::ToolProgress { name, text } => {
-                self.activity = format!("running {}: {}", safe(&name), safe(&text));
-                if let Some(live) = self.person() {
+                self.activity = format!("running {}: {}", make_safe(&name), make_safe(&text));
+                if let Some(live) = self.live_screen() {
                     live.tool_progress(&name, &text);
                 }
             }
             TurnEvent::ToolFinished { name, ok } => {
-                if let Some(live) = self.person() {
+                if let Some(live) = self.live_screen() {
                     live.tool_ended(&name, ok);
                 }
             }
@@ -182,9 +182,9 @@ impl Display {
     }
 
     /// Moves the lines of these messages up from the bottom.
-    fn release(&mut self, messages: &[MessageId]) {
-        if let Some(live) = self.person() {
-            live.release(messages);
+    fn release_lines(&mut self, messages: &[MessageId]) {
+        if let Some(live) = self.live_screen() {
+            live.release_lines(messages);
         }
     }
 
@@ -194,11 +194,11 @@ impl Display {
             return;
         }
         remember(&mut self.known, message.id);
-        let text = safe(&message.text);
+        let text = make_safe(&message.text);
         if message.sender == self.me.as_str() {
-            self.remark(&format!("you wrote earlier or elsewhere: {text}"));
+            self.show_remark(&format!("you wrote earlier or elsewhere: {text}"));
         } else {
-            self.remark(&format!("{} says: {text}", safe(&message.sender)));
+            self.show_remark(&format!("{} says: {text}", make_safe(&message.sender)));
         }
     }
 
@@ -206,18 +206,20 @@ impl Display {
     pub(super) fn show_activity(&mut self, elapsed: Option<Duration>) {
         let activity = &self.activity;
         let text = elapsed.map(|time| format!("{activity} … {} s (Esc stops)", time.as_secs()));
-        if let Some(live) = self.screen.person() {
+        if let Some(live) = self.screen.live_screen() {
             // Running tools show their time themselves.
             live.set_activity(text.filter(|_| !live.has_open_tools()));
         }
     }
 
-    pub(super) async fn say(&mut self, chunk: SaidChunk) {
+    pub(super) async fn show_chunk(&mut self, chunk: SaidChunk) {
         if !self.seen.contains(&chunk.id) {
             remember(&mut self.seen, chunk.id);
-            match self.person() {
+            match self.live_screen() {
                 Some(_) => self.say_to_person(&chunk),
-                None => self.screen.line(&printed(&chunk.text, &chunk.choices, chunk.repeat)),
+                None => {
+                    self.screen.show_line(&print_chunk(&chunk.text, &chunk.choices, chunk.repeat));
+                }
             }
         }
         self.link.shown(chunk.id).await;
@@ -227,17 +229,17 @@ impl Display {
         // Answers that waited for a terminal come below the last exchange, which is newer.
         let is_old = |newest: &mut TurnId| chunk.turn.is_some_and(|turn| turn < *newest);
         if self.newest.take_if(is_old).is_some() {
-            self.remark(AWAY);
+            self.show_remark(AWAY);
         }
         if chunk.repeat {
-            self.remark(REPEAT_MARK);
+            self.show_remark(REPEAT_MARK);
         }
         match chunk.turn {
-            Some(turn) => self.say_answer(turn, &safe(&chunk.text)),
-            None => self.screen.line(&chunk.text),
+            Some(turn) => self.say_answer(turn, &make_safe(&chunk.text)),
+            None => self.screen.show_line(&chunk.text),
         }
         for choice in &chunk.choices {
-            self.remark(&format!("  [{}] {}", choice.label, choice.says));
+            self.show_remark(&format!("  [{}] {}", choice.label, choice.says));
         }
     }
 
@@ -250,7 +252,7 @@ impl Display {
             Some((_, shown)) if is_earlier => shown,
             _ => &self.streamed,
         };
-        let streamed = safe(streamed);
+        let streamed = make_safe(streamed);
         let streamed = streamed.trim();
         let (rest, left) = if streamed.is_empty() {
             (Some(text), "")
@@ -264,13 +266,13 @@ impl Display {
             (Some(text), "")
         };
         let left = left.to_owned();
-        let Some(live) = self.screen.person() else { return };
+        let Some(live) = self.screen.live_screen() else { return };
         if is_earlier {
-            rest.into_iter().for_each(|rest| live.text(rest));
+            rest.into_iter().for_each(|rest| live.show_text(rest));
             self.earlier = Some((turn, left));
             return;
         }
-        rest.into_iter().for_each(|rest| live.stream(rest));
+        rest.into_iter().for_each(|rest| live.stream_answer(rest));
         if left.is_empty() {
             self.begin_text(false);
         } else {

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::own::GRACE;
-use super::{ChatEnd, Talk};
+use super::{ChatEnd, ChatLoop};
 
-impl Talk {
+impl ChatLoop {
     /// Sends the lines that wait, names those that cannot be sent, and waits for the last answers.
-    pub(super) async fn leave(&mut self) -> ChatEnd {
+    pub(super) async fn leave_chat(&mut self) -> ChatEnd {
         self.send_last_lines().await;
         self.name_unsent();
         self.receive_last_answers().await;
@@ -26,7 +26,7 @@ impl Talk {
             }
             let link = self.link.clone();
             tokio::select! {
-                sent = &mut self.sending => self.sent(sent),
+                sent = &mut self.sending => self.note_sent(sent),
                 text = link.remark() => self.show_remark(&text),
                 () = clock.sleep(left()) => {}
             }
@@ -39,7 +39,7 @@ impl Talk {
         let (link, clock) = (self.link.clone(), self.clock.clone());
         while let Some(deadline) = self.own.answers_due(clock.elapsed()) {
             tokio::select! {
-                notice = link.hear() => self.handle(notice).await,
+                notice = link.hear() => self.handle_notice(notice).await,
                 () = clock.sleep(deadline.saturating_sub(clock.elapsed())) => {}
             }
         }

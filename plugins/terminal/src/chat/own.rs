@@ -28,12 +28,12 @@ struct OwnMessage {
 
 impl OwnMessage {
     /// The end of the wait for the missing answer or event.
-    fn deadline(&self) -> Option<Duration> {
+    fn missing_until(&self) -> Option<Duration> {
         self.outcome_at.map(|at| at + GRACE)
     }
 
     fn is_finished(&self, now: Duration) -> bool {
-        let is_over = self.deadline().is_some_and(|deadline| now >= deadline);
+        let is_over = self.missing_until().is_some_and(|deadline| now >= deadline);
         is_over || (self.outcome_at.is_some() && self.is_answered && self.is_ended)
     }
 }
@@ -49,7 +49,7 @@ pub(super) struct OwnMessages {
 }
 
 impl OwnMessages {
-    pub(super) fn add(&mut self, id: MessageId, text: &str, now: Duration) {
+    pub(super) fn add_sent(&mut self, id: MessageId, text: &str, now: Duration) {
         let is_command = text.starts_with('/');
         // Any text answers the agent's own question and resumes the turn.
         if self.waits == Some(WaitKind::Answer) && !is_command {
@@ -67,7 +67,7 @@ impl OwnMessages {
         });
     }
 
-    pub(super) fn end(&mut self, id: MessageId, turn: Option<TurnId>, now: Duration) {
+    pub(super) fn end_message(&mut self, id: MessageId, turn: Option<TurnId>, now: Duration) {
         if let Some(message) = self.messages.iter_mut().find(|message| message.id == id) {
             message.turn = message.turn.or(turn);
             message.outcome_at = Some(now);
@@ -129,7 +129,7 @@ impl OwnMessages {
     /// have arrived.
     pub(super) fn answers_due(&self, now: Duration) -> Option<Duration> {
         let unanswered = self.messages.iter().filter(|message| !message.is_answered);
-        unanswered.filter_map(OwnMessage::deadline).filter(|deadline| *deadline > now).max()
+        unanswered.filter_map(OwnMessage::missing_until).filter(|deadline| *deadline > now).max()
     }
 
     /// Returns `true` if the outcome of a message is outstanding.
@@ -153,7 +153,7 @@ impl OwnMessages {
     }
 
     /// The time at which the oldest open message was sent.
-    pub(super) fn since(&self) -> Option<Duration> {
+    pub(super) fn oldest_sent_at(&self) -> Option<Duration> {
         let open = self.messages.iter().filter(|message| message.outcome_at.is_none());
         open.map(|message| message.sent_at).min()
     }
@@ -172,10 +172,10 @@ impl OwnMessages {
     }
 
     /// The next time at which `is_busy` or `is_finished` changes without an event.
-    pub(super) fn deadline(&self, now: Duration) -> Option<Duration> {
+    pub(super) fn next_change_at(&self, now: Duration) -> Option<Duration> {
         let deadlines = self.messages.iter().flat_map(|message| {
             let waits = self.is_asked() && message.turn.is_none() && !message.is_command;
-            [message.deadline(), waits.then(|| message.sent_at + GRACE)]
+            [message.missing_until(), waits.then(|| message.sent_at + GRACE)]
         });
         deadlines.flatten().filter(|deadline| *deadline > now).min()
     }

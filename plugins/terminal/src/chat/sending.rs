@@ -4,7 +4,7 @@ use avocet_protocol::MessageId;
 use futures_util::FutureExt;
 use futures_util::future::{Fuse, FusedFuture};
 
-use super::{ChatEnd, LinkError, STOP, Talk};
+use super::{ChatEnd, ChatLoop, LinkError, STOP};
 
 /// Characters of a line in the remark that it was not sent.
 const NAMED: usize = 60;
@@ -24,7 +24,7 @@ pub(super) struct LineInFlight {
     waits: bool,
 }
 
-impl Talk {
+impl ChatLoop {
     pub(super) fn is_sending(&self) -> bool {
         !self.sending.is_terminated()
     }
@@ -49,7 +49,7 @@ impl Talk {
         }
     }
 
-    pub(super) fn sent(&mut self, (text, sent): SentLine) {
+    pub(super) fn note_sent(&mut self, (text, sent): SentLine) {
         self.in_flight = None;
         let message = match sent {
             Ok(message) => message,
@@ -59,13 +59,13 @@ impl Talk {
         let now = self.clock.elapsed();
         // Such a line has waited for the connection only.
         let is_next = text.starts_with('/') || !self.own.is_busy(now);
-        if let Some(live) = self.display.person() {
+        if let Some(live) = self.display.live_screen() {
             live.note_sent(&text, message);
             if is_next {
-                live.release(&[message]);
+                live.release_lines(&[message]);
             }
         }
-        self.own.add(message, &text, now);
+        self.own.add_sent(message, &text, now);
         let link = self.link.clone();
         self.outcomes.push(async move { (message, link.outcome(message).await) }.boxed());
     }
@@ -88,10 +88,10 @@ impl Talk {
         if named.len() < text.len() {
             named.push('…');
         }
-        self.display.screen.remark(&format!("{how}: \"{named}\": {reason}"));
+        self.display.screen.show_remark(&format!("{how}: \"{named}\": {reason}"));
         self.end = ChatEnd::SomeFailed;
         if text != STOP
-            && let Some(live) = self.display.person()
+            && let Some(live) = self.display.live_screen()
         {
             live.take_back(text);
         }

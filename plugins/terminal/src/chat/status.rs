@@ -3,10 +3,10 @@
 use avocet_protocol::Total;
 
 /// Returns the line. Unknown parts are left out.
-pub(super) fn line(model: &str, used: Option<&Total>) -> String {
+pub(super) fn status_line(model: &str, used: Option<&Total>) -> String {
     let mut parts = vec![model.to_owned()];
     if let Some(used) = used.filter(|used| used.usage.total() > 0) {
-        parts.push(format!("{} tokens", short(used.usage.total())));
+        parts.push(format!("{} tokens", short_number(used.usage.total())));
         if used.cost.0 > 0 {
             parts.push(used.cost.to_string());
         }
@@ -15,7 +15,7 @@ pub(super) fn line(model: &str, used: Option<&Total>) -> String {
 }
 
 /// Writes a number with at most four characters: `950`, `1.2k`, `34k`, `5.6M`.
-fn short(number: u64) -> String {
+fn short_number(number: u64) -> String {
     let (unit, sign) = match number {
         0..1_000 => return number.to_string(),
         1_000..1_000_000 => (1_000, 'k'),
@@ -44,7 +44,7 @@ mod tests {
             (Some(used(5_600_000, 2_000_000_000)), "a/b · 5.6M tokens · $2.00"),
         ];
         for (used, expected) in table {
-            assert_eq!(line("a/b", used.as_ref()), expected);
+            assert_eq!(status_line("a/b", used.as_ref()), expected);
         }
     }
 }

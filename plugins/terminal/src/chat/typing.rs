@@ -2,41 +2,41 @@
 
 use std::ops::ControlFlow;
 
-use super::{ChatEnd, HOW_TO_ANSWER, HOW_TO_LEAVE, STOP, Talk};
+use super::{ChatEnd, ChatLoop, HOW_TO_ANSWER, HOW_TO_LEAVE, STOP};
 use crate::key::Key;
 use crate::keys::suspend;
 use crate::line::LineEffect;
 use crate::live::LiveScreen;
-use crate::receive::Typed;
+use crate::receive::TypedEvent;
 
-impl Talk {
-    pub(super) fn take(&mut self, typed: Typed) -> ControlFlow<()> {
-        if typed != Typed::Key(Key::Interrupt) {
+impl ChatLoop {
+    pub(super) fn take_typed(&mut self, typed: TypedEvent) -> ControlFlow<()> {
+        if typed != TypedEvent::Key(Key::Interrupt) {
             self.is_leaving = false;
         }
         match typed {
-            Typed::Key(key) => return self.press(&key),
-            Typed::End => return ControlFlow::Break(()),
-            Typed::Unreadable(error) => {
-                self.display.screen.remark(&format!("not sent: {error}"));
+            TypedEvent::Key(key) => return self.press_key(&key),
+            TypedEvent::End => return ControlFlow::Break(()),
+            TypedEvent::Unreadable(error) => {
+                self.display.screen.show_remark(&format!("not sent: {error}"));
                 self.end = ChatEnd::SomeFailed;
             }
-            Typed::Line(line) => return self.take_line(&line),
+            TypedEvent::Line(line) => return self.take_line(&line),
         }
         ControlFlow::Continue(())
     }
 
-    fn press(&mut self, key: &Key) -> ControlFlow<()> {
-        let Some(live) = self.display.person() else { return ControlFlow::Continue(()) };
-        match live.press(key) {
+    fn press_key(&mut self, key: &Key) -> ControlFlow<()> {
+        let Some(live) = self.display.live_screen() else { return ControlFlow::Continue(()) };
+        match live.press_key(key) {
             LineEffect::Line(line) => return self.take_line(&line),
             LineEffect::End => return ControlFlow::Break(()),
-            LineEffect::Interrupt => return self.interrupt(),
+            LineEffect::Interrupt => return self.interrupt_answer(),
             LineEffect::Escape if self.own.is_working() => self.stop(),
             LineEffect::Suspend => {
-                live.hide();
+                live.hide_region();
                 if let Err(error) = suspend() {
-                    live.remark(&format!("cannot suspend the chat: {error}"));
+                    live.show_remark(&format!("cannot suspend the chat: {error}"));
                 }
             }
             LineEffect::Escape | LineEffect::Edited | LineEffect::ClearScreen => {}
@@ -53,27 +53,27 @@ impl Talk {
         let waits = self.is_loading()
             || self.link.is_lost()
             || (self.own.is_working() && !text.starts_with('/'));
-        if let Some(live) = self.display.person() {
-            live.typed(text, waits);
+        if let Some(live) = self.display.live_screen() {
+            live.show_typed_line(text, waits);
         }
         self.to_send.push_back(text.to_owned());
         ControlFlow::Continue(())
     }
 
     /// Ctrl-C stops the answer or removes the typed text. Twice, it leaves.
-    fn interrupt(&mut self) -> ControlFlow<()> {
+    fn interrupt_answer(&mut self) -> ControlFlow<()> {
         if std::mem::replace(&mut self.is_leaving, true) {
             return ControlFlow::Break(());
         }
         if self.own.is_asked() {
             // A turn that waits for an answer must not be discarded.
-            self.display.remark(HOW_TO_ANSWER);
+            self.display.show_remark(HOW_TO_ANSWER);
         } else if !self.link.is_lost() && (self.own.is_working() || self.is_busy()) {
             self.stop();
-        } else if self.display.person().is_some_and(LiveScreen::clear_line) {
+        } else if self.display.live_screen().is_some_and(LiveScreen::clear_line) {
             self.is_leaving = false;
         } else {
-            self.display.remark(HOW_TO_LEAVE);
+            self.display.show_remark(HOW_TO_LEAVE);
         }
         ControlFlow::Continue(())
     }

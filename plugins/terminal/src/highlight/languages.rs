@@ -2,7 +2,7 @@
 
 /// The words and signs of a language.
 #[derive(Debug)]
-pub(crate) struct Language {
+pub(crate) struct LanguageSyntax {
     /// Names behind a fence, in lower case.
     names: &'static [&'static str],
     pub(super) keywords: &'static [&'static str],
@@ -21,7 +21,7 @@ pub(crate) struct Language {
     pub(super) keys: bool,
 }
 
-const NO_LANGUAGE: Language = Language {
+const NO_LANGUAGE: LanguageSyntax = LanguageSyntax {
     names: &[],
     keywords: &[],
     ignores_case: false,
@@ -36,8 +36,8 @@ const NO_LANGUAGE: Language = Language {
 const C_BLOCK: &[(&str, &str)] = &[("/*", "*/")];
 
 #[rustfmt::skip]
-const LANGUAGES: &[Language] = &[
-    Language {
+const LANGUAGES: &[LanguageSyntax] = &[
+    LanguageSyntax {
         names: &["rust", "rs"],
         keywords: &[
             "as", "async", "await", "break", "const", "continue", "crate", "dyn", "else", "enum", "extern", "false",
@@ -46,7 +46,7 @@ const LANGUAGES: &[Language] = &[
         ],
         comments: &["//"], blocks: C_BLOCK, long_texts: &[("r#\"", "\"#")], quotes: "\"", types: true, ..NO_LANGUAGE
     },
-    Language {
+    LanguageSyntax {
         names: &["javascript", "js", "jsx", "mjs", "typescript", "ts", "tsx"],
         keywords: &[
             "abstract", "any", "as", "async", "await", "boolean", "break", "case", "catch", "class", "const",
@@ -58,7 +58,7 @@ const LANGUAGES: &[Language] = &[
         ],
         comments: &["//"], blocks: C_BLOCK, long_texts: &[("`", "`")], types: true, ..NO_LANGUAGE
     },
-    Language {
+    LanguageSyntax {
         names: &[
             "c", "h", "cpp", "c++", "cc", "hpp", "cs", "csharp", "dart", "go", "golang", "groovy", "java", "kotlin", "kt",
             "objc", "php", "proto", "scala", "swift", "zig",
@@ -77,7 +77,7 @@ const LANGUAGES: &[Language] = &[
         ],
         comments: &["//"], blocks: C_BLOCK, types: true, ..NO_LANGUAGE
     },
-    Language {
+    LanguageSyntax {
         names: &["python", "py", "python3", "pyi"],
         keywords: &[
             "False", "None", "True", "and", "as", "assert", "async", "await", "break", "case", "class", "continue",
@@ -87,7 +87,7 @@ const LANGUAGES: &[Language] = &[
         ],
         comments: &["#"], long_texts: &[("\"\"\"", "\"\"\""), ("'''", "'''")], types: true, ..NO_LANGUAGE
     },
-    Language {
+    LanguageSyntax {
         names: &["bash", "console", "fish", "sh", "shell", "shell-session", "zsh"],
         keywords: &[
             "case", "cd", "do", "done", "echo", "elif", "else", "esac", "exit", "export", "fi", "for", "function", "if",
@@ -95,7 +95,7 @@ const LANGUAGES: &[Language] = &[
         ],
         comments: &["# "], ..NO_LANGUAGE
     },
-    Language {
+    LanguageSyntax {
         names: &["crystal", "elixir", "ex", "exs", "julia", "perl", "r", "rb", "ruby", "tcl"],
         keywords: &[
             "and", "begin", "break", "case", "class", "cond", "def", "defmodule", "defp", "do", "else", "elsif", "end",
@@ -105,7 +105,7 @@ const LANGUAGES: &[Language] = &[
         ],
         comments: &["#"], types: true, ..NO_LANGUAGE
     },
-    Language {
+    LanguageSyntax {
         names: &["sql", "mysql", "pgsql", "plsql", "postgres", "postgresql", "sqlite"],
         keywords: &[
             "add", "all", "alter", "and", "as", "asc", "begin", "between", "by", "case", "check", "column", "commit",
@@ -117,7 +117,7 @@ const LANGUAGES: &[Language] = &[
         ],
         ignores_case: true, comments: &["--"], blocks: C_BLOCK, ..NO_LANGUAGE
     },
-    Language {
+    LanguageSyntax {
         names: &["haskell", "hs", "elm", "lua"],
         keywords: &[
             "and", "break", "case", "class", "data", "deriving", "do", "else", "elseif", "end", "false", "for", "function",
@@ -126,7 +126,7 @@ const LANGUAGES: &[Language] = &[
         ],
         comments: &["--"], blocks: &[("{-", "-}")], types: true, ..NO_LANGUAGE
     },
-    Language {
+    LanguageSyntax {
         names: &["cfg", "conf", "dockerfile", "env", "ini", "make", "makefile", "properties", "toml", "yaml", "yml"],
         keywords: &[
             "ADD", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "RUN", "USER", "WORKDIR", "false", "no", "null",
@@ -134,16 +134,16 @@ const LANGUAGES: &[Language] = &[
         ],
         comments: &["#", ";"], keys: true, ..NO_LANGUAGE
     },
-    Language { names: &["json", "json5", "jsonc"], keywords: &["false", "null", "true"], comments: &["//"], ..NO_LANGUAGE },
-    Language {
+    LanguageSyntax { names: &["json", "json5", "jsonc"], keywords: &["false", "null", "true"], comments: &["//"], ..NO_LANGUAGE },
+    LanguageSyntax {
         names: &["css", "less", "scss"],
         keywords: &["and", "auto", "block", "flex", "grid", "important", "inherit", "media", "none", "not", "solid"],
         comments: &["//"], blocks: C_BLOCK, ..NO_LANGUAGE
     },
-    Language { names: &["html", "svg", "vue", "xml"], blocks: &[("<!--", "-->")], ..NO_LANGUAGE },
+    LanguageSyntax { names: &["html", "svg", "vue", "xml"], blocks: &[("<!--", "-->")], ..NO_LANGUAGE },
 ];
 
 /// Finds a language by its name behind a fence, in lower case.
-pub(super) fn find(name: &str) -> Option<&'static Language> {
+pub(super) fn find_language(name: &str) -> Option<&'static LanguageSyntax> {
     LANGUAGES.iter().find(|language| language.names.contains(&name))
 }

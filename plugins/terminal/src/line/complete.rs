@@ -11,7 +11,7 @@ const MOST: usize = 100;
 
 /// A text that can take the place of the word at the cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Candidate {
+pub(crate) struct CompletionCandidate {
     pub(crate) text: String,
     /// The purpose of a command; empty for a file.
     pub(crate) help: String,
@@ -38,7 +38,7 @@ impl Completer {
     }
 
     /// Returns the start of the word before the cursor and the candidates for it.
-    pub(super) fn candidates(&self, before: &str) -> (usize, Vec<Candidate>) {
+    pub(super) fn list_candidates(&self, before: &str) -> (usize, Vec<CompletionCandidate>) {
         let start = before.rfind([' ', '\n']).map_or(0, |at| at + 1);
         let word = &before[start..];
         let found = match word.chars().next() {
@@ -49,9 +49,9 @@ impl Completer {
         (start, found)
     }
 
-    fn commands_with(&self, start: &str) -> Vec<Candidate> {
+    fn commands_with(&self, start: &str) -> Vec<CompletionCandidate> {
         let fits = self.commands.iter().filter(|command| command.name.starts_with(start));
-        let candidate = |command: &CommandHelp| Candidate {
+        let candidate = |command: &CommandHelp| CompletionCandidate {
             text: format!("/{}", command.name),
             help: command.help.to_owned(),
         };
@@ -59,7 +59,7 @@ impl Completer {
     }
 
     /// Lists a directory. Hidden files are offered after a typed dot.
-    fn paths_with(&self, path: &str) -> Vec<Candidate> {
+    fn paths_with(&self, path: &str) -> Vec<CompletionCandidate> {
         let Some(root) = &self.files else { return Vec::new() };
         let (directory, start) = path.rsplit_once('/').unwrap_or(("", path));
         let mut parents = Path::new(directory).components();
@@ -68,7 +68,7 @@ impl Completer {
         }
         let Ok(entries) = fs::read_dir(root.join(directory)) else { return Vec::new() };
         let start = start.to_lowercase();
-        let mut found: Vec<Candidate> = entries
+        let mut found: Vec<CompletionCandidate> = entries
             .filter_map(Result::ok)
             .filter_map(|entry| {
                 let name = entry.file_name().into_string().ok()?;
@@ -84,7 +84,7 @@ impl Completer {
                 let parent =
                     if directory.is_empty() { String::new() } else { format!("{directory}/") };
                 let text = format!("@{parent}{name}{slash}");
-                Some(Candidate { text, help: String::new() })
+                Some(CompletionCandidate { text, help: String::new() })
             })
             .collect();
         found.sort_by(|one, other| one.text.cmp(&other.text));
@@ -94,7 +94,7 @@ impl Completer {
 }
 
 /// Returns the longest common beginning of the candidates.
-pub(super) fn common(candidates: &[Candidate]) -> &str {
+pub(super) fn common_beginning(candidates: &[CompletionCandidate]) -> &str {
     let Some((first, rest)) = candidates.split_first() else { return "" };
     let shared = |text: &str| {
         let pairs = first.text.char_indices().zip(text.chars());
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     fn texts(completer: &Completer, before: &str) -> Vec<String> {
-        completer.candidates(before).1.into_iter().map(|one| one.text).collect()
+        completer.list_candidates(before).1.into_iter().map(|one| one.text).collect()
     }
 
     #[test]
@@ -140,9 +140,9 @@ mod tests {
         for (before, expected) in table {
             assert_eq!(texts(&completer, before), expected, "{before}");
         }
-        assert_eq!(completer.candidates("read @a").0, 5);
-        assert_eq!(common(&completer.candidates("/st").1), "/st");
-        assert_eq!(common(&completer.candidates("/sta").1), "/status");
-        assert_eq!(common(&[]), "");
+        assert_eq!(completer.list_candidates("read @a").0, 5);
+        assert_eq!(common_beginning(&completer.list_candidates("/st").1), "/st");
+        assert_eq!(common_beginning(&completer.list_candidates("/sta").1), "/status");
+        assert_eq!(common_beginning(&[]), "");
     }
 }

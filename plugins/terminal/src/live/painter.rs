@@ -15,7 +15,7 @@ pub struct TerminalSize {
 
 /// The live region, as the terminal gets it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct LiveFrame {
     /// The rows with their widths.
     pub(super) rows: Vec<(String, usize)>,
     /// The row and the column of the cursor, inside the region.
@@ -23,15 +23,15 @@ pub(super) struct Frame {
 }
 
 /// Paints the changes between two frames with one write.
-pub(super) struct Painter {
+pub(super) struct FramePainter {
     out: Box<dyn Write + Send>,
     /// `true` if the terminal reflows its rows when its width changes.
     reflows: bool,
-    shown: Frame,
+    shown: LiveFrame,
     columns: usize,
 }
 
-impl fmt::Debug for Painter {
+impl fmt::Debug for FramePainter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Painter").field("shown", &self.shown).finish_non_exhaustive()
     }
@@ -43,20 +43,20 @@ const END: &str = "\u{1b}[?25h\u{1b}[?2026l";
 const ERASE_ROW: &str = "\u{1b}[K";
 const ERASE_BELOW: &str = "\u{1b}[J";
 
-impl Painter {
+impl FramePainter {
     pub(super) fn new(out: Box<dyn Write + Send>, reflows: bool) -> Self {
-        Self { out, reflows, shown: Frame::default(), columns: 0 }
+        Self { out, reflows, shown: LiveFrame::default(), columns: 0 }
     }
 
     /// Writes the permanent rows, and the frame below them.
-    pub(super) fn paint(&mut self, permanent: &[String], frame: Frame, columns: usize) {
+    pub(super) fn paint_frame(&mut self, permanent: &[String], frame: LiveFrame, columns: usize) {
         let is_resized = columns != self.columns;
         if permanent.is_empty() && !is_resized && frame == self.shown {
             return;
         }
         let mut text = BEGIN.to_owned();
         text.push('\r');
-        text.push_str(&moved('A', self.rows_above_cursor(columns)));
+        text.push_str(&cursor_move('A', self.rows_above_cursor(columns)));
         if is_resized {
             text.push_str(ERASE_BELOW);
         }
@@ -76,11 +76,11 @@ impl Painter {
         if is_moved || self.shown.rows.len() > frame.rows.len() {
             // The last row may be unchanged, so the cursor is at its beginning.
             let width = frame.rows.last().map_or(0, |(_, width)| *width);
-            text.push_str(&format!("\r{}{ERASE_BELOW}", moved('C', width)));
+            text.push_str(&format!("\r{}{ERASE_BELOW}", cursor_move('C', width)));
         }
         let (row, column) = frame.cursor;
         let below = frame.rows.len().saturating_sub(row + 1);
-        text.push_str(&format!("\r{}{}{END}", moved('A', below), moved('C', column)));
+        text.push_str(&format!("\r{}{}{END}", cursor_move('A', below), cursor_move('C', column)));
         self.write(&text);
         (self.shown, self.columns) = (frame, columns);
     }
@@ -88,7 +88,7 @@ impl Painter {
     /// Erases the screen, so that the next frame begins at its top.
     pub(super) fn clear(&mut self) {
         self.write("\u{1b}[2J\u{1b}[H");
-        self.shown = Frame::default();
+        self.shown = LiveFrame::default();
     }
 
     /// The rows of the region above the cursor. A terminal that has become narrower has broken or
@@ -110,6 +110,6 @@ impl Painter {
 }
 
 /// Returns the escape sequence that moves the cursor.
-fn moved(direction: char, steps: usize) -> String {
+fn cursor_move(direction: char, steps: usize) -> String {
     if steps == 0 { String::new() } else { format!("\u{1b}[{steps}{direction}") }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use avocet_text::printable;
 
-use crate::styled::{Colour, ScreenRow, Style};
+use crate::styled::{PaletteColour, ScreenRow, TextStyle};
 
 /// A tool that runs or has run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,41 +34,44 @@ impl ToolLine {
         self.progress = Some(printable(&words.join(" ")).into_owned());
     }
 
-    pub(crate) fn end(&mut self, ok: bool, now: Duration) {
+    pub(crate) fn end_call(&mut self, ok: bool, now: Duration) {
         self.progress = None;
         self.ended = Some((now, ok));
     }
 
     /// Returns the row. The progress and the argument are cut first.
-    pub(crate) fn row(&self, now: Duration, columns: usize) -> ScreenRow {
+    pub(crate) fn tool_row(&self, now: Duration, columns: usize) -> ScreenRow {
         let (mark, colour) = match self.ended {
-            None => ("•", Colour::Yellow),
-            Some((_, true)) => ("✓", Colour::Green),
-            Some((_, false)) => ("✗", Colour::Red),
+            None => ("•", PaletteColour::Yellow),
+            Some((_, true)) => ("✓", PaletteColour::Green),
+            Some((_, false)) => ("✗", PaletteColour::Red),
         };
         let end = self.ended.map_or(now, |(end, _)| end);
-        let time = format!("  {}", seconds(end.saturating_sub(self.started), self.is_running()));
-        let row = self.named(mark, Style::of(colour));
+        let time =
+            format!("  {}", format_seconds(end.saturating_sub(self.started), self.is_running()));
+        let row = self.named_row(mark, TextStyle::with_colour(colour));
         let mut row = row.cut(columns.saturating_sub(time.len()));
-        row.push(&time, Style::DIM);
+        row.push(&time, TextStyle::DIM);
         row
     }
 
     /// Returns the permanent row. It has no time if the tool has no end.
     pub(crate) fn last_row(&self, columns: usize) -> ScreenRow {
         match self.ended {
-            Some((end, _)) => self.row(end, columns),
-            None => Self { progress: None, ..self.clone() }.named("◦", Style::DIM).cut(columns),
+            Some((end, _)) => self.tool_row(end, columns),
+            None => {
+                Self { progress: None, ..self.clone() }.named_row("◦", TextStyle::DIM).cut(columns)
+            }
         }
     }
 
-    fn named(&self, mark: &str, style: Style) -> ScreenRow {
-        let mut row = ScreenRow::of(format!("{mark} "), style);
-        row.push(&printable(&self.name), Style::BOLD);
-        let texts = [(&self.argument, Style::PLAIN), (&self.progress, Style::DIM)];
+    fn named_row(&self, mark: &str, style: TextStyle) -> ScreenRow {
+        let mut row = ScreenRow::with_text(format!("{mark} "), style);
+        row.push(&printable(&self.name), TextStyle::BOLD);
+        let texts = [(&self.argument, TextStyle::PLAIN), (&self.progress, TextStyle::DIM)];
         for (text, style) in texts {
             if let Some(text) = text {
-                row.push("  ", Style::PLAIN);
+                row.push("  ", TextStyle::PLAIN);
                 row.push(text, style);
             }
         }
@@ -77,7 +80,7 @@ impl ToolLine {
 }
 
 /// A running time in whole seconds, so that the row changes once a second; else with a decimal.
-fn seconds(time: Duration, is_running: bool) -> String {
+fn format_seconds(time: Duration, is_running: bool) -> String {
     match time.as_secs() {
         minutes @ 60.. => format!("{} min {} s", minutes / 60, minutes % 60),
         seconds if is_running => format!("{seconds} s"),

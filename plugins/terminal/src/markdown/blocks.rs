@@ -15,7 +15,7 @@ pub(super) enum BlockKind {
 
 /// The state before a text that continues an earlier one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Before {
+pub(super) struct PrecedingBlock {
     /// The last block; `None` at the beginning.
     pub(super) kind: Option<BlockKind>,
     /// `true` if an empty line comes after it.
@@ -38,7 +38,7 @@ pub(super) struct TopBlock {
     pub(super) ends_at_blank: bool,
 }
 
-pub(super) fn parser(text: &str) -> Parser<'_> {
+pub(super) fn block_parser(text: &str) -> Parser<'_> {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     Parser::new_ext(text, options)
@@ -47,7 +47,7 @@ pub(super) fn parser(text: &str) -> Parser<'_> {
 /// Finds the blocks at the top of a text.
 pub(super) fn top_blocks(text: &str) -> Vec<TopBlock> {
     let (mut blocks, mut depth) = (Vec::new(), 0_usize);
-    for (event, range) in parser(text).into_offset_iter() {
+    for (event, range) in block_parser(text).into_offset_iter() {
         match event {
             Event::Start(tag) => {
                 if depth == 0 {

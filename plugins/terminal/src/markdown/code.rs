@@ -3,7 +3,7 @@
 use avocet_text::printable;
 
 use crate::highlight::Highlighter;
-use crate::styled::{LineBreaks, Look, Page, ScreenRow, Style, wrap};
+use crate::styled::{LineBreaks, Look, PageLayout, ScreenRow, TextStyle, wrap_spans};
 
 /// Columns in front of code.
 const INDENT: &str = "  ";
@@ -25,19 +25,22 @@ impl CodeBlock {
     }
 
     /// The rows above the code.
-    pub(super) fn head(&self, look: Look) -> Vec<ScreenRow> {
-        let fence = || ScreenRow::of(format!("```{}", self.info), Style::PLAIN);
+    pub(super) fn head_rows(&self, look: Look) -> Vec<ScreenRow> {
+        let fence = || ScreenRow::with_text(format!("```{}", self.info), TextStyle::PLAIN);
         if look == Look::Plain { vec![fence()] } else { Vec::new() }
     }
 
     /// The rows of the next line.
-    pub(super) fn line(&mut self, line: &str, page: Page) -> Vec<ScreenRow> {
-        let row = self.highlighter.line(&printable(line).replace('\t', TAB));
+    pub(super) fn line_rows(&mut self, line: &str, page: PageLayout) -> Vec<ScreenRow> {
+        let row = self.highlighter.highlight_line(&printable(line).replace('\t', TAB));
         let indent = if page.look == Look::Plain { "" } else { INDENT };
-        let wrapped =
-            wrap(row.spans(), page.columns.saturating_sub(indent.len()), LineBreaks::Anywhere);
+        let wrapped = wrap_spans(
+            row.spans(),
+            page.columns.saturating_sub(indent.len()),
+            LineBreaks::Anywhere,
+        );
         let indented = |row: ScreenRow| {
-            let mut indented = ScreenRow::of(indent, Style::PLAIN);
+            let mut indented = ScreenRow::with_text(indent, TextStyle::PLAIN);
             indented.append(&row);
             indented
         };
@@ -45,22 +48,26 @@ impl CodeBlock {
     }
 
     /// The rows below the code.
-    pub(super) fn foot(look: Look) -> Vec<ScreenRow> {
-        if look == Look::Plain { vec![ScreenRow::of("```", Style::PLAIN)] } else { Vec::new() }
+    pub(super) fn foot_rows(look: Look) -> Vec<ScreenRow> {
+        if look == Look::Plain {
+            vec![ScreenRow::with_text("```", TextStyle::PLAIN)]
+        } else {
+            Vec::new()
+        }
     }
 
     /// The rows of a whole block.
-    pub(super) fn rows(mut self, code: &str, page: Page) -> Vec<ScreenRow> {
-        let mut rows = self.head(page.look);
-        rows.extend(code.lines().flat_map(|line| self.line(line, page)));
-        rows.extend(Self::foot(page.look));
+    pub(super) fn block_rows(mut self, code: &str, page: PageLayout) -> Vec<ScreenRow> {
+        let mut rows = self.head_rows(page.look);
+        rows.extend(code.lines().flat_map(|line| self.line_rows(line, page)));
+        rows.extend(Self::foot_rows(page.look));
         rows
     }
 }
 
 /// The fence at the beginning of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fence {
+pub(super) struct OpeningFence {
     sign: char,
     length: usize,
     indent: usize,
@@ -68,7 +75,7 @@ pub(super) struct Fence {
     pub(super) info: String,
 }
 
-impl Fence {
+impl OpeningFence {
     /// Reads the fence in a line (CommonMark 0.31, fenced code blocks).
     pub(super) fn open(line: &str) -> Option<Self> {
         let text = line.trim_start_matches(' ');
@@ -88,7 +95,7 @@ impl Fence {
     }
 
     /// Removes the indent of the fence from a line of code.
-    pub(super) fn unindented<'l>(&self, line: &'l str) -> &'l str {
+    pub(super) fn remove_indent<'l>(&self, line: &'l str) -> &'l str {
         let spaces = line.len() - line.trim_start_matches(' ').len();
         &line[spaces.min(self.indent)..]
     }

@@ -5,17 +5,20 @@ use std::ops::Range;
 use avocet_text::printable;
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Tag, TagEnd};
 
-use super::blocks::{Before, BlockKind, has_blank_line_before, parser};
+use super::blocks::{BlockKind, PrecedingBlock, block_parser, has_blank_line_before};
 use super::code::CodeBlock;
-use super::table::Table;
-use crate::styled::{Colour, LineBreaks, Look, Page, ScreenRow, Span, Style, width, wrap};
+use super::table::TableBuilder;
+use crate::styled::{
+    LineBreaks, Look, PageLayout, PaletteColour, ScreenRow, StyledSpan, TextStyle, width,
+    wrap_spans,
+};
 
-const CODE: Style = Style::of(Colour::Cyan);
+const CODE: TextStyle = TextStyle::with_colour(PaletteColour::Cyan);
 /// Columns of a rule.
 const RULE: usize = 40;
 
-pub(super) fn render(text: &str, page: Page, before: Before) -> Vec<ScreenRow> {
-    let mut renderer = Renderer {
+pub(super) fn render_rows(text: &str, page: PageLayout, before: PrecedingBlock) -> Vec<ScreenRow> {
+    let mut renderer = RowRenderer {
         text,
         page,
         rows: Vec::new(),
@@ -26,25 +29,25 @@ pub(super) fn render(text: &str, page: Page, before: Before) -> Vec<ScreenRow> {
         number: before.number,
         lists: Vec::new(),
         inline: Vec::new(),
-        styles: vec![Style::PLAIN],
+        styles: vec![TextStyle::PLAIN],
         links: Vec::new(),
         code: None,
         table: None,
     };
-    for (event, range) in parser(text).into_offset_iter() {
-        renderer.take(event, &range);
+    for (event, range) in block_parser(text).into_offset_iter() {
+        renderer.take_event(event, &range);
     }
-    renderer.flush();
+    renderer.break_text();
     renderer.rows
 }
 
 /// A list item or a quote around the text.
 #[derive(Debug)]
-struct Container {
+struct BlockContainer {
     /// The start of its first row.
-    first: Option<Span>,
+    first: Option<StyledSpan>,
     /// The start of its other rows.
-    rest: Span,
+    rest: StyledSpan,
     width: usize,
 }
 
@@ -56,11 +59,11 @@ struct OpenList {
 }
 
 #[derive(Debug)]
-struct Renderer<'t> {
+struct RowRenderer<'t> {
     text: &'t str,
-    page: Page,
+    page: PageLayout,
     rows: Vec<ScreenRow>,
-    containers: Vec<Container>,
+    containers: Vec<BlockContainer>,
     prefix_width: usize,
     /// The last block in each container.
     last: Vec<Option<BlockKind>>,
@@ -69,19 +72,19 @@ struct Renderer<'t> {
     /// The number of the first item, if the text continues a list.
     number: Option<u64>,
     lists: Vec<OpenList>,
-    inline: Vec<Span>,
-    styles: Vec<Style>,
+    inline: Vec<StyledSpan>,
+    styles: Vec<TextStyle>,
     /// The address of each open link, and the place in `inline` where its text begins.
     links: Vec<(String, usize)>,
     code: Option<(CodeBlock, String)>,
-    table: Option<Table>,
+    table: Option<TableBuilder>,
 }
 
-impl<'t> Renderer<'t> {
-    fn take(&mut self, event: Event<'t>, range: &Range<usize>) {
+impl<'t> RowRenderer<'t> {
+    fn take_event(&mut self, event: Event<'t>, range: &Range<usize>) {
         match event {
             Event::Start(tag) => self.start(tag, range),
-            Event::End(tag) => self.end(tag),
+            Event::End(tag) => self.end_tag(tag),
             Event::Text(text) => self.add_text(&text),
             Event::Code(text) => {
                 let shown = if self.page.look == Look::Plain {
@@ -89,14 +92,14 @@ impl<'t> Renderer<'t> {
                 } else {
                     text.into_string()
                 };
-                self.push_with(&shown, |style| Style { colour: CODE.colour, ..style });
+                self.push_with(&shown, |style| TextStyle { colour: CODE.colour, ..style });
             }
             Event::SoftBreak | Event::HardBreak => self.add_text("\n"),
             Event::Html(text) | Event::InlineHtml(text) => self.add_text(&text),
             Event::Rule => {
                 self.begin_block(BlockKind::Text, range);
-                let free = self.free().min(RULE);
-                self.emit(&ScreenRow::of("─".repeat(free), Style::DIM));
+                let free = self.free_columns().min(RULE);
+                self.emit_row(&ScreenRow::with_text("─".repeat(free), TextStyle::DIM));
             }
             Event::TaskListMarker(is_done) => self.add_text(if is_done { "[x] " } else { "[ ] " }),
             Event::FootnoteReference(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
@@ -115,8 +118,8 @@ impl<'t> Renderer<'t> {
             Tag::BlockQuote(_) => {
                 self.begin_block(BlockKind::Text, range);
                 let bar = if self.page.look == Look::Plain { "> " } else { "│ " };
-                let bar = Span::new(bar, Style::DIM);
-                self.enter(Some(bar.clone()), bar);
+                let bar = StyledSpan::new(bar, TextStyle::DIM);
+                self.enter_container(Some(bar.clone()), bar);
             }
             Tag::CodeBlock(kind) => {
                 self.begin_block(BlockKind::Apart, range);
@@ -135,50 +138,55 @@ impl<'t> Renderer<'t> {
             Tag::Item => self.begin_item(range),
             Tag::Table(alignments) => {
                 self.begin_block(BlockKind::Apart, range);
-                self.table = Some(Table { alignments, rows: Vec::new() });
+                self.table = Some(TableBuilder { alignments, rows: Vec::new() });
             }
             Tag::TableHead | Tag::TableRow => {
                 if matches!(tag, Tag::TableHead) {
-                    self.push_style(|style| Style { bold: true, ..style });
+                    self.push_style(|style| TextStyle { bold: true, ..style });
                 }
                 if let Some(table) = &mut self.table {
                     table.rows.push(Vec::new());
                 }
             }
-            Tag::Emphasis => self.mark("*", |style| Style { italic: true, ..style }),
-            Tag::Strong => self.mark("**", |style| Style { bold: true, ..style }),
-            Tag::Strikethrough => self.mark("~~", |style| Style { strike: true, ..style }),
+            Tag::Emphasis => self.begin_style("*", |style| TextStyle { italic: true, ..style }),
+            Tag::Strong => self.begin_style("**", |style| TextStyle { bold: true, ..style }),
+            Tag::Strikethrough => {
+                self.begin_style("~~", |style| TextStyle { strike: true, ..style });
+            }
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
                 self.links.push((dest_url.into_string(), self.inline.len()));
-                self.push_style(|style| Style { underline: true, ..style });
+                self.push_style(|style| TextStyle { underline: true, ..style });
             }
             _ => {}
         }
     }
 
-    fn end(&mut self, tag: TagEnd) {
+    fn end_tag(&mut self, tag: TagEnd) {
         match tag {
-            TagEnd::Paragraph | TagEnd::HtmlBlock => self.flush(),
+            TagEnd::Paragraph | TagEnd::HtmlBlock => self.break_text(),
             TagEnd::Heading(_) => {
-                self.flush();
+                self.break_text();
                 self.styles.pop();
             }
-            TagEnd::BlockQuote(_) => self.leave(),
+            TagEnd::BlockQuote(_) => self.leave_container(),
             TagEnd::CodeBlock => {
                 if let Some((block, code)) = self.code.take() {
-                    let rows = block.rows(&code, Page { columns: self.free(), ..self.page });
-                    rows.iter().for_each(|row| self.emit(row));
+                    let rows = block.block_rows(
+                        &code,
+                        PageLayout { columns: self.free_columns(), ..self.page },
+                    );
+                    rows.iter().for_each(|row| self.emit_row(row));
                 }
             }
             TagEnd::List(_) => {
                 self.lists.pop();
             }
             TagEnd::Item => {
-                self.flush();
+                self.break_text();
                 if self.containers.last().is_some_and(|item| item.first.is_some()) {
                     self.emit_behind_markers(&ScreenRow::default());
                 }
-                self.leave();
+                self.leave_container();
             }
             TagEnd::TableCell => {
                 let cell = std::mem::take(&mut self.inline);
@@ -191,13 +199,13 @@ impl<'t> Renderer<'t> {
             }
             TagEnd::Table => {
                 if let Some(table) = self.table.take() {
-                    let rows = table.laid_out(self.free());
-                    rows.iter().for_each(|row| self.emit(row));
+                    let rows = table.laid_out(self.free_columns());
+                    rows.iter().for_each(|row| self.emit_row(row));
                 }
             }
-            TagEnd::Emphasis => self.unmark("*"),
-            TagEnd::Strong => self.unmark("**"),
-            TagEnd::Strikethrough => self.unmark("~~"),
+            TagEnd::Emphasis => self.end_style("*"),
+            TagEnd::Strong => self.end_style("**"),
+            TagEnd::Strikethrough => self.end_style("~~"),
             TagEnd::Link | TagEnd::Image => self.end_link(),
             _ => {}
         }
@@ -205,7 +213,7 @@ impl<'t> Renderer<'t> {
 
     fn begin_heading(&mut self, level: HeadingLevel) {
         let is_first = level == HeadingLevel::H1;
-        self.push_style(|style| Style { bold: true, underline: is_first, ..style });
+        self.push_style(|style| TextStyle { bold: true, underline: is_first, ..style });
         if self.page.look == Look::Plain {
             self.push(&format!("{} ", "#".repeat(level as usize)));
         }
@@ -214,7 +222,7 @@ impl<'t> Renderer<'t> {
     fn begin_item(&mut self, range: &Range<usize>) {
         let is_first = self.lists.last().is_some_and(|list| !list.has_items);
         if !is_first {
-            self.space(BlockKind::List, range);
+            self.add_space(BlockKind::List, range);
         }
         let list = self.lists.last_mut();
         let number = list.and_then(|list| {
@@ -228,18 +236,18 @@ impl<'t> Renderer<'t> {
             _ if self.page.look == Look::Plain => "- ".to_owned(),
             _ => "• ".to_owned(),
         };
-        let rest = Span::new(" ".repeat(width(&marker)), Style::PLAIN);
-        self.enter(Some(Span::new(marker, Style::DIM)), rest);
+        let rest = StyledSpan::new(" ".repeat(width(&marker)), TextStyle::PLAIN);
+        self.enter_container(Some(StyledSpan::new(marker, TextStyle::DIM)), rest);
     }
 
     /// Ends the text before a block, and makes space for the block.
     fn begin_block(&mut self, kind: BlockKind, range: &Range<usize>) {
-        self.flush();
-        self.space(kind, range);
+        self.break_text();
+        self.add_space(kind, range);
     }
 
     /// Adds an empty row if the source has one here, or if the blocks need one between them.
-    fn space(&mut self, kind: BlockKind, range: &Range<usize>) {
+    fn add_space(&mut self, kind: BlockKind, range: &Range<usize>) {
         let is_apart = |kind| kind == BlockKind::Apart;
         let Some(last) = self.last.last_mut() else { return };
         let before = last.replace(kind);
@@ -251,21 +259,21 @@ impl<'t> Renderer<'t> {
     }
 
     /// Enters a container. The start is left out if it leaves too little space for text.
-    fn enter(&mut self, first: Option<Span>, rest: Span) {
+    fn enter_container(&mut self, first: Option<StyledSpan>, rest: StyledSpan) {
         let width = width(&rest.text);
         let fits = self.prefix_width + width <= self.page.columns / 2;
         let container = if fits {
-            Container { first, rest, width }
+            BlockContainer { first, rest, width }
         } else {
-            Container { first: None, rest: Span::new("", Style::PLAIN), width: 0 }
+            BlockContainer { first: None, rest: StyledSpan::new("", TextStyle::PLAIN), width: 0 }
         };
         self.prefix_width += container.width;
         self.containers.push(container);
         self.last.push(None);
     }
 
-    fn leave(&mut self) {
-        self.flush();
+    fn leave_container(&mut self) {
+        self.break_text();
         self.prefix_width -= self.containers.pop().map_or(0, |container| container.width);
         if self.last.len() > 1 {
             self.last.pop();
@@ -273,27 +281,27 @@ impl<'t> Renderer<'t> {
     }
 
     /// The columns that the containers leave for text.
-    fn free(&self) -> usize {
+    fn free_columns(&self) -> usize {
         self.page.columns.saturating_sub(self.prefix_width).max(1)
     }
 
-    fn style(&self) -> Style {
+    fn current_style(&self) -> TextStyle {
         self.styles.last().copied().unwrap_or_default()
     }
 
-    fn push_style(&mut self, change: impl Fn(Style) -> Style) {
-        self.styles.push(change(self.style()));
+    fn push_style(&mut self, change: impl Fn(TextStyle) -> TextStyle) {
+        self.styles.push(change(self.current_style()));
     }
 
     /// Begins a style. Without styles on the screen, shows its mark of Markdown instead.
-    fn mark(&mut self, mark: &str, change: impl Fn(Style) -> Style) {
+    fn begin_style(&mut self, mark: &str, change: impl Fn(TextStyle) -> TextStyle) {
         if self.page.look == Look::Plain {
             self.push(mark);
         }
         self.push_style(change);
     }
 
-    fn unmark(&mut self, mark: &str) {
+    fn end_style(&mut self, mark: &str) {
         self.styles.pop();
         if self.page.look == Look::Plain {
             self.push(mark);
@@ -310,7 +318,7 @@ impl<'t> Renderer<'t> {
             .collect();
         let is_known = address.trim_start_matches("mailto:") == text;
         if !is_known && !address.is_empty() {
-            self.push_with(&format!(" ({address})"), |style| Style { dim: true, ..style });
+            self.push_with(&format!(" ({address})"), |style| TextStyle { dim: true, ..style });
         }
     }
 
@@ -331,14 +339,14 @@ impl<'t> Renderer<'t> {
         self.push_with(text, |style| style);
     }
 
-    fn push_with(&mut self, text: &str, change: impl Fn(Style) -> Style) {
-        let style = change(self.style());
+    fn push_with(&mut self, text: &str, change: impl Fn(TextStyle) -> TextStyle) {
+        let style = change(self.current_style());
         // The parser decodes entities, so this text may contain new control characters.
-        self.inline.push(Span::new(printable(text).replace('\t', "    "), style));
+        self.inline.push(StyledSpan::new(printable(text).replace('\t', "    "), style));
     }
 
     /// Breaks the collected text into rows.
-    fn flush(&mut self) {
+    fn break_text(&mut self) {
         if self.inline.is_empty() || self.table.is_some() {
             return;
         }
@@ -346,8 +354,8 @@ impl<'t> Renderer<'t> {
         if let Some(last) = inline.last_mut() {
             last.text.truncate(last.text.trim_end_matches('\n').len());
         }
-        let rows = wrap(&inline, self.free(), LineBreaks::Words);
-        rows.iter().for_each(|row| self.emit(row));
+        let rows = wrap_spans(&inline, self.free_columns(), LineBreaks::Words);
+        rows.iter().for_each(|row| self.emit_row(row));
     }
 
     /// Adds an empty row. The bars of quotes continue in it.
@@ -357,7 +365,7 @@ impl<'t> Renderer<'t> {
         self.rows.push(if row.is_blank() { ScreenRow::default() } else { row });
     }
 
-    fn emit(&mut self, content: &ScreenRow) {
+    fn emit_row(&mut self, content: &ScreenRow) {
         if content.is_blank() {
             self.emit_space();
         } else {
