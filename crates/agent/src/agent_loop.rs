@@ -112,7 +112,7 @@ impl AgentLoop {
                 return Ok(waiting);
             }
             let trust = self.request_trust(&context, &turn, turn_context).await;
-            if let Some(text) = withheld::released(&turn) {
+            if let Some(text) = withheld::released_answer(&turn) {
                 let (step, usage) = (next_step(&turn), Usage::default());
                 return Ok(TurnEnd::Answered(Answer { step, text, usage, trust }));
             }
@@ -155,7 +155,7 @@ impl AgentLoop {
                 let text = withheld::with_allowed(&turn, answer.text);
                 return Ok(TurnEnd::Answered(Answer { text, ..answer }));
             }
-            let calls = vec![withheld::call(answer.text)];
+            let calls = vec![withheld::withheld_call(answer.text)];
             let withheld = ModelReply { calls, text: String::new(), ..reply };
             self.record_step(&mut turn, withheld, trust, usage.meter).await?;
         }

@@ -27,7 +27,7 @@ const MAX_SHORTER_REQUESTS: u32 = 3;
 
 /// The visibility of an answer while it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Streaming {
+enum AnswerStreaming {
     Shown,
     Hidden,
 }
@@ -118,7 +118,8 @@ impl AgentLoop {
         let facts = self.models.main.facts().await;
         // An answer that may be withheld is hidden while it is written.
         let trust = self.request_trust(context, turn, turn_context).await;
-        let streaming = if trust.suffices_for(role) { Streaming::Shown } else { Streaming::Hidden };
+        let streaming =
+            if trust.suffices_for(role) { AnswerStreaming::Shown } else { AnswerStreaming::Hidden };
         let mut attempts = 0;
         loop {
             let offer = self.offered_tools(context, turn, turn_context, facts);
@@ -156,7 +157,8 @@ impl AgentLoop {
                         tokens,
                         "the request is too long for the model; retrying with a shorter one"
                     );
-                    let named = window.map(|tokens| window::of(tokens, None, self.limits.turn));
+                    let named =
+                        window.map(|tokens| window::room_in_window(tokens, None, self.limits.turn));
                     // The tokens are estimated, so a refused request may seem to fit.
                     let named = named.filter(|room| *room < tokens || attempts == 1);
                     let room = named.unwrap_or(tokens * 3 / 4);
@@ -172,13 +174,13 @@ impl AgentLoop {
     async fn ask_once(
         &self,
         request: &ModelRequest,
-        streaming: Streaming,
+        streaming: AnswerStreaming,
         usage: UsageContext<'_>,
     ) -> Result<ModelReply, NoAnswer> {
         use ModelError::{Refused, TooLong};
         let shown = AtomicBool::new(false);
         let deltas = |delta: Delta<'_>| {
-            if streaming == Streaming::Hidden {
+            if streaming == AnswerStreaming::Hidden {
                 return;
             }
             let event = match delta {

@@ -6,7 +6,7 @@ use avocet_testkit::{Scripted, ScriptedModel};
 
 use crate::TurnEnd;
 use crate::harness::{AgentHarness, answered, failed};
-use crate::small_models::{Narrow, texts};
+use crate::small_models::{NarrowModel, texts};
 
 #[tokio::test]
 async fn f40_empty_answer_is_retried_a_limited_number_of_times() {
@@ -98,7 +98,7 @@ async fn ask_within_window_retries_a_too_long_request_with_less() {
             harness.settle("ok").await;
         }
         let narrow =
-            Narrow { model: model.clone(), takes, is_chain, refused: AtomicU32::default() };
+            NarrowModel { model: model.clone(), takes, is_chain, refused: AtomicU32::default() };
         let narrow = Arc::new(narrow);
         harness.agent.models.main = narrow.clone();
         let end = harness.turn("and now?").await;

@@ -47,8 +47,10 @@ impl Budgets {
     /// that lasts longest is named: once it is free, all are.
     pub(crate) fn reached(self, limits: TurnLimits, spending: &Spending) -> Option<String> {
         let Spending { turn, session, day } = spending;
-        let session_over = Period { name: "conversation", again: "with /new", total: session };
-        let turn_over = Period { name: "answer", again: "with the next message", total: turn };
+        let session_over =
+            BudgetPeriod { name: "conversation", again: "with /new", total: session };
+        let turn_over =
+            BudgetPeriod { name: "answer", again: "with the next message", total: turn };
         self.day_reached(day)
             .or_else(|| session_over.cost_reached(self.session_cost, "budgets.session_usd"))
             .or_else(|| session_over.tokens_reached(self.session_tokens, "budgets.session_tokens"))
@@ -72,20 +74,20 @@ impl Budgets {
     }
 
     pub(crate) fn day_reached(self, day: &Total) -> Option<String> {
-        let day = Period { name: "day", again: "at 00:00 UTC", total: day };
+        let day = BudgetPeriod { name: "day", again: "at 00:00 UTC", total: day };
         day.cost_reached(self.day_cost, "budgets.day_usd")
             .or_else(|| day.tokens_reached(self.day_tokens, "budgets.day_tokens"))
     }
 }
 
 /// A period that has budgets.
-struct Period<'t> {
+struct BudgetPeriod<'t> {
     name: &'static str,
     again: &'static str,
     total: &'t Total,
 }
 
-impl Period<'_> {
+impl BudgetPeriod<'_> {
     fn cost_reached(&self, budget: Option<Money>, key: &str) -> Option<String> {
         let (spent, budget) = (self.total.cost, budget?);
         (spent >= budget).then(|| self.notice(&format!("{spent} of {budget}"), key))

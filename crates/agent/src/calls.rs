@@ -36,7 +36,7 @@ use avocet_protocol::{
 };
 use futures_util::future::try_join_all;
 
-use crate::truncate::{Cut, cut, cut_error};
+use crate::truncate::{CutResult, cut_error, cut_result};
 use crate::{
     AgentLoop, CallWait, TurnContext, TurnEnd, job, job_steps, offer, program, repeats, withheld,
 };
@@ -93,14 +93,14 @@ enum BatchSize {
 
 /// The waits that the calls of a step have asked for. They begin together, in one transaction.
 #[derive(Default)]
-struct Waits {
+struct StepWaits {
     /// For children. The step goes on meanwhile, so that its children run side by side.
     children: Vec<CallWait>,
     /// For a person, which ends the step for now.
     other: Option<CallWait>,
 }
 
-impl Waits {
+impl StepWaits {
     fn add(&mut self, wait: CallWait) {
         match wait.request.kind {
             WaitKind::Child => self.children.push(wait),
@@ -128,7 +128,7 @@ impl AgentLoop {
             (0..step.len()).filter(|place| step[*place].result().is_none()).collect();
         let (iteration, count) = (turn.steps.len(), open.len());
         tracing::debug!(iteration, count, "executing tool calls");
-        let (mut batch, mut waits) = (Batch::new(), Waits::default());
+        let (mut batch, mut waits) = (Batch::new(), StepWaits::default());
         for place in open {
             let decision = match self.decide(turn, place, step_context).await? {
                 CallAction::Run(prepared) if prepared.parallel => {
@@ -200,7 +200,7 @@ impl AgentLoop {
         }
         let allowed = logged.allowed.as_deref();
         let is_new = logged.state == CallState::Planned && allowed.is_none();
-        if is_new && let Some(refusal) = repeats::refusal(&turn.steps, &logged.call) {
+        if is_new && let Some(refusal) = repeats::refuse_repeat(&turn.steps, &logged.call) {
             return Ok(CallAction::Finish(refusal));
         }
         let specs = || self.specs(turn, step_context.turn_context);
@@ -208,7 +208,7 @@ impl AgentLoop {
             return Ok(CallAction::Finish(result));
         }
         let context = self.context(turn, logged.id, step_context);
-        if let Some(text) = withheld::text(&logged.call) {
+        if let Some(text) = withheld::withheld_text(&logged.call) {
             let request = self.toolbox.hold(&text, &context);
             let request = request.filter(|request| !request.is_allowed(allowed));
             let said = || CallAction::Finish(CallResult::ok("said".into()));
@@ -239,7 +239,7 @@ impl AgentLoop {
         &self,
         turn: &mut TurnRecord,
         batch: &mut Batch,
-        waits: &mut Waits,
+        waits: &mut StepWaits,
         step_context: &StepContext<'_>,
     ) -> Result<(), StoreError> {
         let size = if batch.len() == 1 { BatchSize::One } else { BatchSize::Several };
@@ -301,7 +301,8 @@ impl AgentLoop {
             }
             Ok(ToolOutput { value, writes, trust }) => {
                 let trust = trust.unwrap_or(prepared.trust).min(context.read.get());
-                let Cut { value, kept } = cut(value, &logged.id.to_string(), prepared.output);
+                let CutResult { value, kept } =
+                    cut_result(value, &logged.id.to_string(), prepared.output);
                 (CallResult { ok: true, value, trust }, kept, writes)
             }
         };

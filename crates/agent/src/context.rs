@@ -10,17 +10,18 @@ use avocet_protocol::{
 use jiff::tz::TimeZone;
 
 use crate::budgets::{NoAnswer, UsageContext};
-use crate::history::{Conversation, Trim, conversation};
+use crate::history::{Conversation, TurnTrim, conversation};
 use crate::history_view::HistoryView;
 use crate::instructions::Instructions;
 use crate::marks::Marks;
-use crate::offer::{self, Offer};
+use crate::offer::{self, ToolOffer};
 use crate::program;
 use crate::rendered::RenderedTurns;
-use crate::summary::{SHARE, cut};
+use crate::summary::{SHARE, cut_to_tokens};
 use crate::trust::{self, TrustedPast};
 use crate::window::{
-    self, enough, goal, if_it_fits, old_steps_shortened, shortened_to, shortest, trims, turns_to_go,
+    self, compaction_goal, enough_room, if_it_fits, list_trims, old_steps_shortened, shortened_to,
+    shortest_trim, turns_to_go,
 };
 use crate::{AgentLoop, PromptSettings, TurnContext};
 
@@ -41,7 +42,7 @@ pub(crate) struct RequestContext {
 
 /// The space that a request has to fit into.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct RequestRoom {
     /// Tokens for the request's messages.
     pub(crate) messages: u64,
     /// Tokens of the tools beside them.
@@ -55,8 +56,8 @@ pub(crate) struct Room {
 const BYTES_A_TOKEN: usize = 8;
 
 impl RequestContext {
-    pub(crate) fn conversation(&self, turn: &TurnRecord, trim: Trim) -> Conversation {
-        conversation(&self.instructions.text(), &self.past, turn, self.view(), trim)
+    pub(crate) fn conversation(&self, turn: &TurnRecord, trim: TurnTrim) -> Conversation {
+        conversation(&self.instructions.join_parts(), &self.past, turn, self.view(), trim)
     }
 
     pub(crate) fn view(&self) -> HistoryView<'_> {
@@ -93,19 +94,27 @@ impl RequestContext {
     fn without_past(
         &self,
         turn: &TurnRecord,
-        trim: Trim,
+        trim: TurnTrim,
         compacted: CompactedPast,
     ) -> Conversation {
         let past = Past { compacted, ..Past::default() };
-        conversation(&self.instructions.text(), &past, turn, self.view(), trim)
+        conversation(&self.instructions.join_parts(), &past, turn, self.view(), trim)
     }
 
     /// Returns the space for a request whose tools have so many tokens, from the model's facts and
     /// its earlier refusals.
-    pub(crate) fn room(&self, facts: ModelFacts, limits: crate::TurnLimits, tools: u64) -> Room {
-        let room =
-            self.narrow.iter().map(|(_, room)| *room).fold(window::room(facts, limits), u64::min);
-        Room { messages: room.saturating_sub(tools), tools, has_vision: facts.images }
+    pub(crate) fn room(
+        &self,
+        facts: ModelFacts,
+        limits: crate::TurnLimits,
+        tools: u64,
+    ) -> RequestRoom {
+        let room = self
+            .narrow
+            .iter()
+            .map(|(_, room)| *room)
+            .fold(window::request_room(facts, limits), u64::min);
+        RequestRoom { messages: room.saturating_sub(tools), tools, has_vision: facts.images }
     }
 
     /// Records that this model, perhaps a later one in its chain, accepts `room` tokens, tools
@@ -146,11 +155,12 @@ impl AgentLoop {
         turn: &TurnRecord,
         turn_context: &TurnContext,
         facts: ModelFacts,
-    ) -> Arc<Offer> {
+    ) -> Arc<ToolOffer> {
         let specs = self.specs(turn, turn_context);
-        let core = self.core_tools.of(facts, self.limits.turn.context_tokens);
-        let loaded = offer::loaded(self.toolbox.as_ref(), &specs, core, &context.past, turn);
-        let offer = self.core_tools.offer(&specs, core, loaded, context.instructions.have_skills());
+        let core = self.core_tools.patterns_for(facts, self.limits.turn.context_tokens);
+        let loaded = offer::loaded_tools(self.toolbox.as_ref(), &specs, core, &context.past, turn);
+        let offer =
+            self.core_tools.offer_tools(&specs, core, loaded, context.instructions.have_skills());
         match program::request_of(turn).map(|program| &*program.tools) {
             None | Some([]) => offer,
             Some(tools) => Arc::new(offer.with_program_tools(&program::tool_specs(tools))),
@@ -196,14 +206,14 @@ impl AgentLoop {
         &self,
         context: &mut RequestContext,
         turn: &TurnRecord,
-        room: Room,
+        room: RequestRoom,
         usage: UsageContext<'_>,
     ) -> Result<Messages, NoAnswer> {
-        let fits = |context: &RequestContext, trim: Trim| {
+        let fits = |context: &RequestContext, trim: TurnTrim| {
             if_it_fits(context.conversation(turn, trim).messages, room.has_vision, room.messages)
         };
         if !context.past.has_gap
-            && let Ok(messages) = fits(context, Trim::default())
+            && let Ok(messages) = fits(context, TurnTrim::default())
         {
             return Ok(messages);
         }
@@ -211,11 +221,11 @@ impl AgentLoop {
         self.check_budgets(self.models.main.as_ref(), usage).await?;
         self.fits_at_all(context, turn, room)?;
         self.make_room(context, turn, room.messages, usage).await?;
-        let mut least = match fits(context, Trim::default()) {
+        let mut least = match fits(context, TurnTrim::default()) {
             Ok(messages) => return Ok(messages),
             Err(tokens) => tokens,
         };
-        for trim in trims(turn, room.messages) {
+        for trim in list_trims(turn, room.messages) {
             match fits(context, trim) {
                 Ok(messages) => return Ok(messages),
                 Err(tokens) => least = tokens,
@@ -229,9 +239,9 @@ impl AgentLoop {
         &self,
         context: &RequestContext,
         turn: &TurnRecord,
-        room: Room,
+        room: RequestRoom,
     ) -> Result<(), NoAnswer> {
-        let trim = shortest(turn, room.messages);
+        let trim = shortest_trim(turn, room.messages);
         let alone = context.without_past(turn, trim, CompactedPast::default());
         match if_it_fits(alone.messages, room.has_vision, room.messages) {
             Ok(_) => Ok(()),
@@ -255,12 +265,12 @@ impl AgentLoop {
         let size = context.conversation(turn, old_steps).tokens;
         let is_something =
             !context.past.turns.is_empty() || context.past.compacted.summary.is_some();
-        if context.past.has_gap || (is_something && size > enough(room)) {
+        if context.past.has_gap || (is_something && size > enough_room(room)) {
             let summary = context.past.compacted.summary.take();
-            context.past.compacted.summary = summary.map(|text| cut(text, room / SHARE));
+            context.past.compacted.summary = summary.map(|text| cut_to_tokens(text, room / SHARE));
             let compacted = context.past.compacted.clone();
             let rest = context.without_past(turn, old_steps, compacted).tokens;
-            let allowed = goal(room).saturating_sub(rest);
+            let allowed = compaction_goal(room).saturating_sub(rest);
             let turns = turns_to_go(&context.past, context.view(), allowed);
             self.events.emit(&turn.session, TurnEvent::Compacting);
             let roles = context.roles.clone();
@@ -298,9 +308,9 @@ impl AgentLoop {
         Ok(())
     }
 
-    fn too_long(&self, context: &RequestContext, least: u64, room: Room) -> String {
+    fn too_long(&self, context: &RequestContext, least: u64, room: RequestRoom) -> String {
         let model = context.narrow.as_ref().map_or(self.models.main.name(), |(model, _)| model);
-        let instructions = &context.instructions.text();
+        let instructions = &context.instructions.join_parts();
         let (tools, of_instructions) = (room.tools, estimated_tokens(instructions));
         let all = room.messages + tools;
         let least = least + tools;

@@ -11,7 +11,7 @@ use avocet_testkit::{Scripted, ScriptedModel};
 use serde_json::json;
 
 use crate::harness::{AgentHarness, answered, failed, session};
-use crate::history::Trim;
+use crate::history::TurnTrim;
 use crate::small_models::{refusal, small, texts};
 use crate::{AgentLoop, RenderedTurns, TurnContext, make_valid};
 
@@ -203,7 +203,7 @@ async fn kept_and_anew(harness: &AgentHarness, turn: &TurnRecord) -> [Messages; 
     let mut requests = [Messages::default(), Messages::default()];
     for (agent, request) in [kept, anew].iter().zip(&mut requests) {
         let context = agent.open_context(turn, &turn_context).await.unwrap();
-        *request = make_valid(context.conversation(turn, Trim::default()).messages);
+        *request = make_valid(context.conversation(turn, TurnTrim::default()).messages);
     }
     requests
 }

@@ -11,10 +11,10 @@ use serde_json::Value;
 use crate::history_view::{HistoryView, shown_name};
 use crate::images;
 use crate::marks::Marks;
-use crate::note::note;
+use crate::note::turn_note;
 use crate::program;
 use crate::rendered::KeptTurn;
-use crate::shorten::{Keep, OLD, OLD_STEP, shortened};
+use crate::shorten::{KeepLimits, OLD, OLD_STEP, shorten_message};
 
 /// The text before the first message if turns are left out.
 const LEFT_OUT: &str = "[The earlier part of this conversation is left out.]";
@@ -25,13 +25,13 @@ const READ_MODE: &str = "[Mode: read. Calls that change something are refused. L
 
 /// The cuts that make the current turn fit if it alone is too long. Its messages stay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Trim {
+pub(crate) struct TurnTrim {
     /// The number of steps that are left out.
     pub(crate) left_out: usize,
     /// The steps before this one are shortened like those of old turns.
     pub(crate) shortened: usize,
     /// The length limit for the results of the other steps.
-    pub(crate) others: Option<Keep>,
+    pub(crate) others: Option<KeepLimits>,
 }
 
 /// Builds the conversation so far: instructions, summary, earlier turns, this turn. All of it is
@@ -42,7 +42,7 @@ pub(crate) fn conversation(
     past: &Past,
     turn: &TurnRecord,
     view: HistoryView<'_>,
-    trim: Trim,
+    trim: TurnTrim,
 ) -> Conversation {
     let mut messages = Messages::default();
     messages.push(Message::System { text: instructions.to_owned() });
@@ -68,7 +68,7 @@ pub(crate) struct Conversation {
 }
 
 /// Builds the messages of the current turn.
-fn this_turn(turn: &TurnRecord, view: HistoryView<'_>, trim: Trim) -> Vec<Message> {
+fn this_turn(turn: &TurnRecord, view: HistoryView<'_>, trim: TurnTrim) -> Vec<Message> {
     let mut messages = Vec::new();
     add_origin(&mut messages, turn, view);
     if view.mode == PermissionMode::Read {
@@ -117,7 +117,7 @@ pub(crate) fn past_turn(past: &Past, turn: &TurnRecord, view: HistoryView<'_>) -
 /// Returns the same messages as [`past_turn`]. From the third past turn on they are kept.
 pub(crate) fn kept_turn(past: &Past, turn: &Arc<TurnRecord>, view: HistoryView<'_>) -> KeptTurn {
     let render = || past_turn(past, turn, view);
-    view.rendered.of(turn, past.turns.len(), is_shortened(past, turn), render)
+    view.rendered.for_model(turn, past.turns.len(), is_shortened(past, turn), render)
 }
 
 fn is_shortened(past: &Past, turn: &TurnRecord) -> bool {
@@ -129,7 +129,7 @@ fn add_origin(messages: &mut Vec<Message>, turn: &TurnRecord, view: HistoryView<
         Origin::Messages(inbound) => add_inbound(messages, inbound, view.marks),
         Origin::Child { prompt, .. } => messages.push(Message::user(prompt)),
     }
-    messages.push(Message::user(note(turn, view)));
+    messages.push(Message::user(turn_note(turn, view)));
 }
 
 /// Returns the message in place of left-out steps of the current turn.
@@ -147,7 +147,7 @@ fn left_out(steps: &[Step]) -> Option<Message> {
 fn add_inbound(messages: &mut Vec<Message>, inbound: &[LoggedInbound], marks: Marks) {
     for one in inbound {
         program::add_messages(messages, one, marks);
-        let images = images::of(&one.message.inbound.content);
+        let images = images::stored_images(&one.message.inbound.content);
         messages.push(Message::User { text: said(one, marks), images });
     }
 }
@@ -189,7 +189,7 @@ fn said(message: &LoggedInbound, marks: Marks) -> String {
     parts.join("\n")
 }
 
-fn add_step(messages: &mut Vec<Message>, step: &Step, keep: Option<Keep>, marks: Marks) {
+fn add_step(messages: &mut Vec<Message>, step: &Step, keep: Option<KeepLimits>, marks: Marks) {
     let calls = step.calls.iter().map(sent).collect();
     let (text, reasoning) = (step.text.clone(), step.reasoning.clone());
     let mut said = vec![Message::Assistant { text, calls, reasoning }];
@@ -200,7 +200,7 @@ fn add_step(messages: &mut Vec<Message>, step: &Step, keep: Option<Keep>, marks:
         }
     }
     if let Some(keep) = keep {
-        said = said.into_iter().map(|message| shortened(message, keep)).collect();
+        said = said.into_iter().map(|message| shorten_message(message, keep)).collect();
     }
     messages.extend(said.into_iter().map(|message| marked(message, step, marks)));
     if keep.is_none() {

@@ -23,7 +23,7 @@ const MOST_NESTED: u32 = 3;
 const MAX_BYTES: u64 = 5 * 1024 * 1024;
 
 /// Returns the pictures of a message that are in the workspace.
-pub(crate) fn of(content: &Content) -> Vec<ImageRef> {
+pub(crate) fn stored_images(content: &Content) -> Vec<ImageRef> {
     let of = |attachment: &Attachment| match &attachment.source {
         AttachmentSource::Workspace(path) if shows_something(attachment) => {
             Some(ImageRef { path: path.clone() })
@@ -69,7 +69,7 @@ fn add_saved(value: &Value, prefix: &str, nested: u32, images: &mut Vec<ImageRef
 /// of text stays.
 pub(crate) async fn load(files: &dyn Files, messages: &Messages) -> BTreeMap<ImageRef, Image> {
     let mut images = BTreeMap::new();
-    for image in newest(messages) {
+    for image in newest_images(messages) {
         match files.read(&image.path, MAX_BYTES).await {
             Ok(bytes) => match Image::media_type_of(&bytes) {
                 Some(media_type) => {
@@ -109,11 +109,11 @@ pub(crate) fn explain_unseen(turn: &TurnRecord) -> Option<String> {
 }
 
 /// Returns the number of pictures in these messages that a model with vision is shown.
-pub(crate) fn shown(messages: &Messages) -> usize {
-    newest(messages).count()
+pub(crate) fn count_images(messages: &Messages) -> usize {
+    newest_images(messages).count()
 }
 
-fn newest(messages: &Messages) -> impl Iterator<Item = &ImageRef> {
+fn newest_images(messages: &Messages) -> impl Iterator<Item = &ImageRef> {
     let all: Vec<&ImageRef> = messages.iter().flat_map(images_of).collect();
     let gone = all.len().saturating_sub(MOST_SHOWN).next_multiple_of(GO_TOGETHER);
     all.into_iter().skip(gone)

@@ -23,7 +23,7 @@ fn of_returns_image_attachments_in_the_workspace() {
     let mut still = attachment(AttachmentKind::Sticker, here());
     still.attachments[0].media_type = Some("image/webp".to_owned());
     for content in [attachment(AttachmentKind::Image, here()), still] {
-        assert_eq!(of(&content), [image(1)]);
+        assert_eq!(stored_images(&content), [image(1)]);
     }
     let others = [
         attachment(AttachmentKind::Image, AttachmentSource::Platform("f".to_owned())),
@@ -34,7 +34,7 @@ fn of_returns_image_attachments_in_the_workspace() {
         Content::text("hi"),
     ];
     for content in others {
-        assert_eq!(of(&content), [], "{content:?}");
+        assert_eq!(stored_images(&content), [], "{content:?}");
     }
 }
 

@@ -47,7 +47,7 @@ impl Instructions {
         let mut parts = vec![InstructionPart { source: "built-in", text: built_in.to_owned() }];
         if let Some(file) = file {
             let start = file.start(MAX_BYTES).await?;
-            let text = words(&start.bytes, start.size);
+            let text = clean_text(&start.bytes, start.size);
             parts.push(InstructionPart { source: PROMPT_FILE, text });
         }
         for (source, title) in FILES {
@@ -74,7 +74,7 @@ impl Instructions {
                     continue;
                 }
             };
-            let words = words(&start.bytes, start.size);
+            let words = clean_text(&start.bytes, start.size);
             if !words.is_empty() {
                 parts.push(InstructionPart {
                     source,
@@ -96,14 +96,14 @@ impl Instructions {
     }
 
     /// Joins all parts.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn join_parts(&self) -> String {
         let texts: Vec<&str> = self.parts.iter().map(|part| part.text.as_str()).collect();
         texts.join("\n\n")
     }
 }
 
 /// Cleans the beginning of a file of `size` bytes.
-fn words(bytes: &[u8], size: u64) -> String {
+fn clean_text(bytes: &[u8], size: u64) -> String {
     let whole = bytes.len() as u64 == size;
     // The cut may be within a character.
     let bytes = match std::str::from_utf8(bytes) {

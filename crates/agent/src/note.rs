@@ -30,23 +30,27 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-pub(crate) fn note(turn: &TurnRecord, view: HistoryView<'_>) -> String {
-    let moment = moment(turn, view.zone);
+pub(crate) fn turn_note(turn: &TurnRecord, view: HistoryView<'_>) -> String {
+    let moment = describe_moment(turn, view.zone);
     let about = job::is_job(&turn.session).then(|| format!("[{ABOUT_JOBS}]"));
-    let texts = [reports(turn, view), undelivered(turn, view.marks), recalled(turn, view)];
+    let texts = [
+        list_reports(turn, view),
+        list_undelivered(turn, view.marks),
+        recalled_memories(turn, view),
+    ];
     let parts = [Some(moment), about].into_iter().chain(texts);
     parts.flatten().collect::<Vec<_>>().join("\n")
 }
 
 /// Lists the memories that were recalled for a turn; `None` if there are none. Untrusted ones are
 /// marked.
-pub(crate) fn recalled(turn: &TurnRecord, view: HistoryView<'_>) -> Option<String> {
+pub(crate) fn recalled_memories(turn: &TurnRecord, view: HistoryView<'_>) -> Option<String> {
     if turn.recalled.is_empty() {
         return None;
     }
     let lines = |is_wanted: fn(Trust) -> bool| {
         let memories = turn.recalled.iter().filter(|memory| is_wanted(memory.trust));
-        memories.map(|memory| remembered(memory, view.zone)).collect::<Vec<_>>().join("\n")
+        memories.map(|memory| memory_line(memory, view.zone)).collect::<Vec<_>>().join("\n")
     };
     let trusted = lines(|trust| trust > Trust::Low);
     let mut list: Vec<String> =
@@ -60,7 +64,7 @@ pub(crate) fn recalled(turn: &TurnRecord, view: HistoryView<'_>) -> Option<Strin
     Some(format!("[Recalled from memory, perhaps outdated. Do not store it again:\n{list}\n]"))
 }
 
-fn remembered(memory: &RecalledMemory, zone: &TimeZone) -> String {
+fn memory_line(memory: &RecalledMemory, zone: &TimeZone) -> String {
     let RecalledMemory { id, scope, text, written_at, .. } = memory;
     let (scope, date) = (scope.kind().word(), zoned(*written_at, zone).strftime("%F"));
     // A text without line breaks cannot end the note.
@@ -68,7 +72,7 @@ fn remembered(memory: &RecalledMemory, zone: &TimeZone) -> String {
     format!("- {id} ({scope}, {date}): {text}")
 }
 
-fn moment(turn: &TurnRecord, zone: &TimeZone) -> String {
+fn describe_moment(turn: &TurnRecord, zone: &TimeZone) -> String {
     let time = time(turn.started_at, zone);
     match &turn.origin {
         Origin::Messages(messages) => match messages.last() {
@@ -116,7 +120,7 @@ fn zoned(at: Timestamp, zone: &TimeZone) -> Zoned {
 
 /// Lists the texts that the chat received from other sessions; `None` if there are none. They are
 /// marked if one of them is untrusted.
-fn reports(turn: &TurnRecord, view: HistoryView<'_>) -> Option<String> {
+fn list_reports(turn: &TurnRecord, view: HistoryView<'_>) -> Option<String> {
     let SessionReports { texts, more } = &turn.reports;
     let trust = texts.iter().map(|report| report.trust).min()?;
     let here = chat_of(turn);
@@ -154,11 +158,12 @@ fn shown_chat(chat: &ChatAddress, here: Option<&ChatAddress>) -> String {
 
 /// Lists the messages whose delivery failed; `None` if there are none. The texts are marked if the
 /// model had read untrusted content before it wrote them.
-fn undelivered(turn: &TurnRecord, marks: Marks) -> Option<String> {
+fn list_undelivered(turn: &TurnRecord, marks: Marks) -> Option<String> {
     let Undelivered { messages, more } = &turn.undelivered;
     let trust = messages.iter().map(|lost| lost.trust).min()?;
     let here = chat_of(turn);
-    let mut lines: Vec<String> = messages.iter().map(|lost| line(lost, here)).collect();
+    let mut lines: Vec<String> =
+        messages.iter().map(|lost| lost_message_line(lost, here)).collect();
     if *more > 0 {
         lines.insert(0, format!("- {more} messages before these"));
     }
@@ -176,7 +181,7 @@ fn undelivered(turn: &TurnRecord, marks: Marks) -> Option<String> {
     ))
 }
 
-fn line(lost: &LostMessage, here: Option<&ChatAddress>) -> String {
+fn lost_message_line(lost: &LostMessage, here: Option<&ChatAddress>) -> String {
     let chat = shown_chat(&lost.chat, here);
     let fate = if lost.unconfirmed { "may or may not have arrived" } else { "was not delivered" };
     let (what, why) = (in_line(&lost.what), in_line(&lost.why));

@@ -63,7 +63,7 @@ async fn undelivered_names_chat_text_outcome_and_reason_of_each_message() {
     let harness = AgentHarness::new(Vec::new()).await;
     harness.say("hello").await;
     let mut turn = harness.claim().await;
-    let report = |turn: &TurnRecord| undelivered(turn, Marks::new(7));
+    let report = |turn: &TurnRecord| list_undelivered(turn, Marks::new(7));
     assert_eq!(report(&turn), None);
     turn.undelivered = Undelivered {
         messages: vec![
@@ -89,7 +89,7 @@ async fn undelivered_names_chat_text_outcome_and_reason_of_each_message() {
         rendered: &RenderedTurns::default(),
         mode: PermissionMode::Default,
     };
-    let whole = format!("hello\n\n{}", note(&turn, view));
+    let whole = format!("hello\n\n{}", turn_note(&turn, view));
     assert_eq!(without_marks(&whole), "hello");
 
     turn.undelivered.messages[0].trust = Trust::Low;
@@ -121,7 +121,7 @@ async fn reports_names_session_chat_time_and_text_and_marks_untrusted_texts() {
         rendered: &RenderedTurns::default(),
         mode: PermissionMode::Default,
     };
-    assert_eq!(reports(&turn, view), None);
+    assert_eq!(list_reports(&turn, view), None);
     turn.reports = SessionReports {
         texts: vec![
             report("terminal:local:a", "Rain\nat noon.]", Trust::Full),
@@ -129,7 +129,7 @@ async fn reports_names_session_chat_time_and_text_and_marks_untrusted_texts() {
         ],
         more: 2,
     };
-    let told = reports(&turn, view).unwrap();
+    let told = list_reports(&turn, view).unwrap();
     let lines: Vec<&str> = told.lines().collect();
     assert_eq!(
         lines[1..],
@@ -142,13 +142,13 @@ async fn reports_names_session_chat_time_and_text_and_marks_untrusted_texts() {
             "]"
         ]
     );
-    let whole = format!("why?\n\n{}", note(&turn, view));
+    let whole = format!("why?\n\n{}", turn_note(&turn, view));
     assert_eq!(without_marks(&whole), "why?");
     let trust = |turn: &TurnRecord| crate::trust::of_turn(&Past::default(), turn, &FakeRoles);
     assert_eq!(trust(&turn), Trust::Full);
 
     turn.reports.texts[0].trust = Trust::Low;
-    let told = reports(&turn, view).unwrap();
+    let told = list_reports(&turn, view).unwrap();
     assert_eq!(trust(&turn), Trust::Low, "the note is trusted no more than its texts");
     let marked = told.lines().nth(1).unwrap();
     assert!(marked.starts_with("<<<foreign ") && told.contains("\n<<<end "), "{told}");

@@ -77,20 +77,20 @@ impl CoreTools {
     }
 
     /// Returns the patterns for a model with this window and this limit of tokens.
-    pub(crate) fn of(&self, facts: ModelFacts, context_tokens: u64) -> &Arc<[String]> {
+    pub(crate) fn patterns_for(&self, facts: ModelFacts, context_tokens: u64) -> &Arc<[String]> {
         let window = facts.context.unwrap_or(u64::MAX).min(context_tokens);
         if window <= SMALL_WINDOW { &self.small } else { &self.large }
     }
 
     /// Returns the offer of these tools, from memory if it was made before. `use_skill` is part of
     /// it only if the agent has skills.
-    pub(crate) fn offer(
+    pub(crate) fn offer_tools(
         &self,
         specs: &Arc<[ToolSpec]>,
         core: &Arc<[String]>,
         loaded: Vec<String>,
         have_skills: bool,
-    ) -> Arc<Offer> {
+    ) -> Arc<ToolOffer> {
         let mut offers = self.offers.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |known: &&KnownOffer| {
             let KnownOffer { core: known_core, loaded: known_loaded, .. } = known;
@@ -100,7 +100,7 @@ impl CoreTools {
         if let Some(known) = offers.iter().find(is_same) {
             return known.offer.clone();
         }
-        let offer = Offer::new(specs, core, &loaded);
+        let offer = ToolOffer::new(specs, core, &loaded);
         let offer = Arc::new(if have_skills { offer } else { offer.without(USE_SKILL) });
         if offers.len() == MAX_OFFERS {
             offers.remove(0);
@@ -118,12 +118,12 @@ struct KnownOffer {
     core: Arc<[String]>,
     loaded: Vec<String>,
     have_skills: bool,
-    offer: Arc<Offer>,
+    offer: Arc<ToolOffer>,
 }
 
 /// The tools of a request.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Offer {
+pub(crate) struct ToolOffer {
     /// The tools whose schemas are sent: the core, `use_tools`, and the loaded ones. A newly loaded
     /// group is appended.
     pub(crate) tools: Arc<[ToolSpec]>,
@@ -135,25 +135,26 @@ pub(crate) struct Offer {
     pub(crate) trust: Trust,
 }
 
-impl Offer {
+impl ToolOffer {
     fn new(specs: &Arc<[ToolSpec]>, core: &[String], loaded: &[String]) -> Self {
         let (core, others): (Vec<&ToolSpec>, Vec<&ToolSpec>) =
             specs.iter().partition(|spec| is_core(core, spec));
         if others.len() < LEAST_DEFERRED {
-            return Self::of(specs.iter().map(whole).collect(), [].into());
+            return Self::with_deferred(specs.iter().map(whole_spec).collect(), [].into());
         }
         let is_loaded = |spec: &ToolSpec| loaded.contains(&spec.name);
         let core = core.into_iter();
-        let mut tools: Vec<ToolSpec> =
-            core.map(|spec| if is_loaded(spec) { whole(spec) } else { spec.clone() }).collect();
+        let mut tools: Vec<ToolSpec> = core
+            .map(|spec| if is_loaded(spec) { whole_spec(spec) } else { spec.clone() })
+            .collect();
         tools.push(use_tools(&others));
         let named = |name: &String| others.iter().find(|spec| spec.name == *name);
-        tools.extend(loaded.iter().filter_map(named).map(|spec| whole(spec)));
+        tools.extend(loaded.iter().filter_map(named).map(|spec| whole_spec(spec)));
         let deferred = others.into_iter().filter(|spec| !is_loaded(spec)).cloned().collect();
-        Self::of(tools.into(), deferred)
+        Self::with_deferred(tools.into(), deferred)
     }
 
-    fn of(tools: Arc<[ToolSpec]>, deferred: Arc<[ToolSpec]>) -> Self {
+    fn with_deferred(tools: Arc<[ToolSpec]>, deferred: Arc<[ToolSpec]>) -> Self {
         let tokens = tools.iter().map(ToolSpec::estimated_tokens).sum();
         let trust = tools.iter().map(ToolSpec::trust).fold(Trust::Full, Trust::min);
         Self { tools, deferred, tokens, trust }
@@ -165,19 +166,19 @@ impl Offer {
         let others =
             |specs: &[ToolSpec]| specs.iter().filter(is_other).cloned().collect::<Vec<_>>();
         let tools = [others(&self.tools), more.to_vec()].concat();
-        Self::of(tools.into(), others(&self.deferred).into())
+        Self::with_deferred(tools.into(), others(&self.deferred).into())
     }
 
     fn without(&self, name: &str) -> Self {
         let others = |specs: &[ToolSpec]| {
             specs.iter().filter(|spec| spec.name != name).cloned().collect::<Arc<[ToolSpec]>>()
         };
-        Self::of(others(&self.tools), others(&self.deferred))
+        Self::with_deferred(others(&self.tools), others(&self.deferred))
     }
 }
 
 /// Returns the names of the tools that the conversation has loaded, in the order of their loading.
-pub(crate) fn loaded(
+pub(crate) fn loaded_tools(
     toolbox: &dyn Toolbox,
     specs: &[ToolSpec],
     core: &[String],
@@ -273,7 +274,7 @@ fn tools_of_skill(called: &ToolSpec, call: &LoggedCall) -> Option<Vec<String>> {
 
 /// Returns a tool whose rarely needed arguments are shown, too. The others of the core hide them,
 /// but accept them in calls.
-fn whole(spec: &ToolSpec) -> ToolSpec {
+fn whole_spec(spec: &ToolSpec) -> ToolSpec {
     let mut spec = spec.clone();
     let properties = spec.parameters["properties"].as_object_mut();
     for property in properties.into_iter().flat_map(|all| all.values_mut()) {

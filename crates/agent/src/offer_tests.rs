@@ -70,7 +70,7 @@ const FIRST: [&str; 3] = ["exec_shell", "use_skill", "use_tools"];
 fn offer_lists_deferred_tools_by_group_and_appends_loaded_ones() {
     let offer = |loaded: &[&str]| {
         let loaded: Vec<String> = loaded.iter().map(|name| (*name).to_owned()).collect();
-        Offer::new(&specs(), &core(), &loaded)
+        ToolOffer::new(&specs(), &core(), &loaded)
     };
     let first = offer(&[]);
     assert_eq!(names(&first.tools), FIRST);
@@ -91,20 +91,20 @@ fn offer_shows_rare_arguments_of_loaded_tools_and_without_deferred_ones() {
     for (core, loaded, is_rare) in
         [(core(), &[][..], true), (core(), &process[..], false), (all.clone(), &[], false)]
     {
-        let offer = Offer::new(&specs(), &core, loaded);
+        let offer = ToolOffer::new(&specs(), &core, loaded);
         let shell = offer.tools.iter().find(|tool| tool.name == "exec_shell").unwrap();
         let timeout = &shell.parameters["properties"]["timeout"];
         assert_eq!(avocet_protocol::is_rare(timeout), is_rare, "{core:?} {loaded:?}");
     }
-    assert!(Offer::new(&specs(), &all, &[]).deferred.is_empty());
+    assert!(ToolOffer::new(&specs(), &all, &[]).deferred.is_empty());
     // The schemas of two tools cost less than `use_tools`.
     let two_more: Arc<[String]> = ["e*", "f*", "g*", "u*"].map(str::to_owned).into();
-    assert_eq!(Offer::new(&specs(), &two_more, &[]).tools.len(), specs().len());
+    assert_eq!(ToolOffer::new(&specs(), &two_more, &[]).tools.len(), specs().len());
 }
 
 #[test]
 fn core_tools_are_fewer_for_a_small_window() {
-    let core = |tools: &CoreTools, window, limit| tools.of(facts(window), limit).len();
+    let core = |tools: &CoreTools, window, limit| tools.patterns_for(facts(window), limit).len();
     let default = CoreTools::default();
     for (window, limit, count) in [
         (200_000, 64_000, CORE.len()),
@@ -116,7 +116,10 @@ fn core_tools_are_fewer_for_a_small_window() {
     let own = vec!["*".to_owned()];
     assert_eq!(core(&CoreTools::fixed(own.clone()), 8_192, 64_000), 1);
     assert_eq!(core(&CoreTools::by_window(own), 8_192, 64_000), SMALL_CORE.len());
-    assert_eq!(**CoreTools::default().of(ModelFacts::default(), 64_000), CORE.map(str::to_owned));
+    assert_eq!(
+        **CoreTools::default().patterns_for(ModelFacts::default(), 64_000),
+        CORE.map(str::to_owned)
+    );
 }
 
 #[tokio::test]
@@ -124,7 +127,7 @@ async fn loaded_tools_follow_from_the_calls_in_the_log() {
     let harness = AgentHarness::new(vec![Scripted::says("ok")]).await;
     harness.turn("hi").await;
     let turn = harness.record().await;
-    let cut = crate::truncate::cut(json!("x".repeat(2000)), "t1s0c0", 1024).value;
+    let cut = crate::truncate::cut_result(json!("x".repeat(2000)), "t1s0c0", 1024).value;
     let skill = json!(
         "[skill a; until the end of this turn or the next skill, only these tools \
         run: git_l* echo]\nbody"
@@ -168,11 +171,11 @@ async fn loaded_tools_follow_from_the_calls_in_the_log() {
         };
         let turn = TurnRecord { steps: vec![step], ..turn.clone() };
         let toolbox = FakeToolbox::default();
-        let now = loaded(&toolbox, &specs(), &core(), &Past::default(), &turn);
+        let now = loaded_tools(&toolbox, &specs(), &core(), &Past::default(), &turn);
         assert_eq!(now, expected, "{name} {arguments}");
         let past = Past { turns: vec![Arc::new(turn.clone())], ..Past::default() };
         let empty = TurnRecord { steps: Vec::new(), ..turn };
-        let later = loaded(&toolbox, &specs(), &core(), &past, &empty);
+        let later = loaded_tools(&toolbox, &specs(), &core(), &past, &empty);
         assert_eq!(later, expected, "in a later turn: {name} {arguments}");
     }
 }
@@ -252,11 +255,11 @@ fn offer_of_untrusted_tools_hides_their_names_until_they_are_loaded_and_lowers_t
     };
     let more = [untrusted("foreign__obey"), untrusted("foreign__run")];
     let specs: Arc<[ToolSpec]> = specs().iter().cloned().chain(more).collect();
-    let offer = Offer::new(&specs, &core(), &[]);
+    let offer = ToolOffer::new(&specs, &core(), &[]);
     let described = &offer.tools.iter().find(|tool| tool.name == USE_TOOLS).unwrap().description;
     assert!(described.contains("foreign(2 tools)"), "{described}");
     assert!(!described.contains("obey"), "{described}");
     assert_eq!(offer.trust, Trust::Full);
-    let offer = Offer::new(&specs, &core(), &["foreign__obey".to_owned()]);
+    let offer = ToolOffer::new(&specs, &core(), &["foreign__obey".to_owned()]);
     assert_eq!(offer.trust, Trust::Low);
 }

@@ -3,8 +3,8 @@
 use avocet_protocol::{Effort, Messages, ModelRequest, TurnRecord, estimated_tokens};
 
 use crate::budgets::NoAnswer;
-use crate::history::{Trim, beginning, past_turn};
-use crate::note::recalled;
+use crate::history::{TurnTrim, beginning, past_turn};
+use crate::note::recalled_memories;
 use crate::{AgentLoop, ModelTask, TurnContext, make_valid, window};
 
 /// The next request, without its pictures.
@@ -78,10 +78,10 @@ impl AgentLoop {
         let past: Messages =
             turns.iter().flat_map(|turn| past_turn(&context.past, turn, context.view())).collect();
         part(format!("earlier turns: {}", turns.len()), past.estimated_tokens());
-        if let Some(text) = recalled(turn, context.view()) {
+        if let Some(text) = recalled_memories(turn, context.view()) {
             part("recalled memories".to_owned(), estimated_tokens(&text));
         }
-        let messages = make_valid(context.conversation(turn, Trim::default()).messages);
+        let messages = make_valid(context.conversation(turn, TurnTrim::default()).messages);
         let options = self.options();
         let request =
             ModelRequest { messages, tools, deferred, options, ..ModelRequest::default() };
@@ -92,7 +92,7 @@ impl AgentLoop {
         let (task, agent) = routed.map_or((None, None), |(task, agent)| (Some(task), Some(agent)));
         let model = agent.as_ref().map_or(&self.models.main, |agent| &agent.models.main);
         let request = model.as_sent(&request).await;
-        let room = window::room(model.facts().await, self.limits.turn);
+        let room = window::request_room(model.facts().await, self.limits.turn);
         let (model, effort) = (model.name().to_owned(), self.effort);
         Ok(PromptReport { model, task, effort, room, parts, request })
     }

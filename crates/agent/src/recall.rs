@@ -34,7 +34,8 @@ impl AgentRecall {
             return Ok(turn.recalled.clone());
         }
         let scopes = MemoryScope::readable(turn_context.asker(turn).as_ref());
-        let mut found = self.recall.recall(&scopes, &query(turn), self.budget_tokens).await?;
+        let mut found =
+            self.recall.recall(&scopes, &recall_query(turn), self.budget_tokens).await?;
         let shown: Vec<&RecalledMemory> =
             past.turns.iter().flat_map(|turn| &turn.recalled).collect();
         found.retain(|one| !shown.iter().any(|shown| shown.id == one.id && shown.text == one.text));
@@ -42,7 +43,7 @@ impl AgentRecall {
     }
 }
 
-fn query(turn: &TurnRecord) -> String {
+fn recall_query(turn: &TurnRecord) -> String {
     let text = match &turn.origin {
         Origin::Messages(messages) => {
             let texts = messages.iter().map(|one| one.message.inbound.content.text.as_str());

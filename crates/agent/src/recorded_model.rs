@@ -117,7 +117,7 @@ fn made_from_text(record: &TurnRecord, step: &Step) -> Option<AnswerSource> {
     if only.call.name == job::GO_ON_CALL && job::is_job(&record.session) {
         return Some(AnswerSource::GoesOn);
     }
-    withheld::text(&only.call).filter(|_| step.text.is_empty()).map(AnswerSource::Withheld)
+    withheld::withheld_text(&only.call).filter(|_| step.text.is_empty()).map(AnswerSource::Withheld)
 }
 
 /// Returns the reply from which the loop makes this final text.

@@ -46,7 +46,7 @@ pub(crate) struct KeptTurn {
 impl RenderedTurns {
     /// Returns the messages of a turn in a past of `turns` turns. Calls `render` for those that are
     /// not kept.
-    pub(crate) fn of(
+    pub(crate) fn for_model(
         &self,
         turn: &Arc<TurnRecord>,
         turns: usize,
@@ -120,7 +120,7 @@ mod tests {
         let (rendered, calls) = (RenderedTurns::default(), Cell::new(0));
         let render = |turn: &Arc<TurnRecord>, turns, is_shortened, bytes| {
             let text = "x".repeat(bytes);
-            let kept = rendered.of(turn, turns, is_shortened, || {
+            let kept = rendered.for_model(turn, turns, is_shortened, || {
                 calls.set(calls.get() + 1);
                 vec![Message::user(text)]
             });

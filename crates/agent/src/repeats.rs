@@ -7,7 +7,7 @@ const ALLOWED: usize = 2;
 
 /// Returns the explanation if the call has been made [`ALLOWED`] times in this turn, each time with
 /// the same result.
-pub(crate) fn refusal(steps: &[Step], call: &ToolCall) -> Option<CallResult> {
+pub(crate) fn refuse_repeat(steps: &[Step], call: &ToolCall) -> Option<CallResult> {
     let results: Vec<&CallResult> = steps
         .iter()
         .flat_map(|step| &step.calls)
@@ -62,7 +62,7 @@ mod tests {
         let other = || CallResult::ok(json!("other"));
         let refused = |results: Vec<CallResult>| {
             let steps: Vec<Step> = (0..).zip(results).map(|(n, r)| step(n, "look", r)).collect();
-            refusal(&steps, &call("look")).is_some()
+            refuse_repeat(&steps, &call("look")).is_some()
         };
         assert!(!refused(vec![]));
         assert!(!refused(vec![same()]));
@@ -71,6 +71,6 @@ mod tests {
         assert!(!refused(vec![same(), same(), other()]), "something has changed meanwhile");
         assert!(refused(vec![same(), same(), CallResult::error(REFUSAL)]));
         let steps = [step(0, "look", same()), step(1, "look", same())];
-        assert_eq!(refusal(&steps, &call("listen")), None);
+        assert_eq!(refuse_repeat(&steps, &call("listen")), None);
     }
 }

@@ -77,7 +77,9 @@ impl ReplayLog {
     /// Returns `true` if the record withholds this answer at this point of the replay.
     pub(crate) fn withholds(&self, text: &str) -> bool {
         let count = |steps: &[Step]| {
-            calls(steps).filter(|made| withheld::text(&made.call).as_deref() == Some(text)).count()
+            calls(steps)
+                .filter(|made| withheld::withheld_text(&made.call).as_deref() == Some(text))
+                .count()
         };
         let replayed = self.replayed();
         let recorded = count(&self.record.steps);

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// Sets how much of a message stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Keep {
+pub(crate) struct KeepLimits {
     /// Bytes of a result, or of one text of the arguments.
     pub(crate) bytes: usize,
     /// `true` if the reasoning before the calls stays. Providers require it for the current turn.
@@ -14,16 +14,16 @@ pub(crate) struct Keep {
 }
 
 /// For turns that are older than the last ones.
-pub(crate) const OLD: Keep = Keep { bytes: Past::SHORT, thoughts: false };
+pub(crate) const OLD: KeepLimits = KeepLimits { bytes: Past::SHORT, thoughts: false };
 /// For the older steps of the current turn.
-pub(crate) const OLD_STEP: Keep = Keep { bytes: Past::SHORT, thoughts: true };
+pub(crate) const OLD_STEP: KeepLimits = KeepLimits { bytes: Past::SHORT, thoughts: true };
 
 /// Shortens results and arguments to `keep`. The message's own text stays, as do values that are
 /// too long by less than the length of the remark.
-pub(crate) fn shortened(message: Message, keep: Keep) -> Message {
+pub(crate) fn shorten_message(message: Message, keep: KeepLimits) -> Message {
     match message {
         Message::ToolResult { call, ok, result } => {
-            Message::ToolResult { result: text(result, keep, &call), ok, call }
+            Message::ToolResult { result: shorten_text(result, keep, &call), ok, call }
         }
         Message::Assistant { text, calls, reasoning } => {
             let calls = calls.into_iter().map(|call| shortened_call(call, keep)).collect();
@@ -34,13 +34,13 @@ pub(crate) fn shortened(message: Message, keep: Keep) -> Message {
     }
 }
 
-fn shortened_call(call: SentCall, keep: Keep) -> SentCall {
+fn shortened_call(call: SentCall, keep: KeepLimits) -> SentCall {
     let SentCall { id, name, mut arguments } = call;
     arguments.values_mut().for_each(|value| shorten_value(value, keep));
     SentCall { id, name, arguments }
 }
 
-fn shorten_value(value: &mut Value, keep: Keep) {
+fn shorten_value(value: &mut Value, keep: KeepLimits) {
     match value {
         Value::String(text) if text.len() > keep.bytes.saturating_add(Past::REMARK) => {
             let shown = &text[..text.floor_char_boundary(keep.bytes)];
@@ -54,7 +54,7 @@ fn shorten_value(value: &mut Value, keep: Keep) {
     }
 }
 
-fn text(text: String, keep: Keep, handle: &str) -> String {
+fn shorten_text(text: String, keep: KeepLimits, handle: &str) -> String {
     if text.len() <= keep.bytes.saturating_add(Past::REMARK) {
         return text;
     }
@@ -74,9 +74,9 @@ mod tests {
 
     #[test]
     fn shortened_cuts_results_and_arguments_but_not_text() {
-        let keep = Keep { bytes: 5, thoughts: false };
+        let keep = KeepLimits { bytes: 5, thoughts: false };
         let long = &format!("äöüß{}", "z".repeat(120));
-        let shown = |message| serde_json::to_value(shortened(message, keep)).unwrap();
+        let shown = |message| serde_json::to_value(shorten_message(message, keep)).unwrap();
         let arguments = json!({ "path": "a.rs", "edits": [{ "text": long }], "line": 123_456 });
         let arguments = arguments.as_object().unwrap().clone();
         let call = SentCall { id: "t1.0.0".into(), name: "write_file".into(), arguments };

@@ -51,7 +51,7 @@ pub(crate) fn refusal() -> Scripted {
 /// A model that refuses requests above so many tokens, without having announced the limit. If it
 /// stands for a chain, the window of the answering model is known.
 #[derive(Debug)]
-pub(crate) struct Narrow {
+pub(crate) struct NarrowModel {
     pub(crate) model: Arc<ScriptedModel>,
     pub(crate) takes: u64,
     pub(crate) is_chain: bool,
@@ -59,7 +59,7 @@ pub(crate) struct Narrow {
 }
 
 #[async_trait::async_trait]
-impl Model for Narrow {
+impl Model for NarrowModel {
     fn name(&self) -> &str {
         self.model.name()
     }

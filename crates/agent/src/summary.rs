@@ -34,7 +34,7 @@ use avocet_text::end_sentence;
 
 use crate::budgets::{NoAnswer, UsageContext};
 use crate::history::past_turn;
-use crate::shorten::{OLD, shortened};
+use crate::shorten::{OLD, shorten_message};
 use crate::{AgentLoop, UsageMeter};
 use crate::{trust, window};
 
@@ -78,7 +78,7 @@ pub enum Compaction {
 
 /// A summary, perhaps incomplete.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Summary {
+pub(crate) struct PastSummary {
     /// The text so far: at least the earlier summary.
     pub(crate) text: Option<String>,
     /// The reason why the summary stops early; `None` if it is complete.
@@ -96,7 +96,7 @@ struct PieceLimits {
     pieces: u64,
 }
 
-impl Summary {
+impl PastSummary {
     /// Returns the text, with a remark if something is missing; `None` if there is no text.
     pub(crate) fn with_gap(self) -> Option<String> {
         const GAP: &str = "[Part of the conversation is left out here.]";
@@ -124,11 +124,11 @@ impl AgentLoop {
         let Some(last) = past.turns.last().map(|turn| turn.id) else {
             return Ok(Compaction::Nothing);
         };
-        let room = window::room(self.models.main.facts().await, self.limits.turn);
+        let room = window::request_room(self.models.main.facts().await, self.limits.turn);
         let until = self.clock.elapsed().saturating_add(self.limits.turn.max_duration);
         let usage = UsageContext { meter, purpose: Purpose::Summary, until };
         let summary = match self.summarise(&past, &past.turns, room, usage).await? {
-            Summary { incomplete: Some(why), .. } => return Ok(Compaction::Failed(why)),
+            PastSummary { incomplete: Some(why), .. } => return Ok(Compaction::Failed(why)),
             summary => match summary.with_gap() {
                 None => return Ok(Compaction::Nothing),
                 Some(text) => text,
@@ -156,8 +156,8 @@ impl AgentLoop {
         turns: &[Arc<TurnRecord>],
         room: u64,
         usage: UsageContext<'_>,
-    ) -> Result<Summary, StoreError> {
-        let window = window::room(self.models.cheap.facts().await, self.limits.turn);
+    ) -> Result<PastSummary, StoreError> {
+        let window = window::request_room(self.models.cheap.facts().await, self.limits.turn);
         let input = PieceLimits { window, pieces: MOST_PIECES };
         self.summarise_in(input, past, turns, room, usage).await
     }
@@ -170,26 +170,26 @@ impl AgentLoop {
         turns: &[Arc<TurnRecord>],
         room: u64,
         usage: UsageContext<'_>,
-    ) -> Result<Summary, StoreError> {
+    ) -> Result<PastSummary, StoreError> {
         let usage = UsageContext { purpose: Purpose::Summary, ..usage };
         let share = room.min(window) / SHARE;
-        let pieces = self.pieces(past, turns, window / 2);
+        let pieces = self.split_pieces(past, turns, window / 2);
         let skipped = pieces.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
-        let mut summary = Summary {
+        let mut summary = PastSummary {
             text: past.compacted.summary.clone(),
             incomplete: None,
             has_gap: past.has_gap || skipped > 0,
         };
         for piece in &pieces[skipped..] {
-            let before = summary.text.clone().map(|text| cut(text, share));
+            let before = summary.text.clone().map(|text| cut_to_tokens(text, share));
             match self.ask_for_summary(before.as_deref(), piece, usage).await {
-                Ok(written) => summary.text = Some(cut(written, share)),
+                Ok(written) => summary.text = Some(cut_to_tokens(written, share)),
                 Err(NoAnswer::Log(error)) => return Err(error),
                 // Only another model of the chain, with a smaller window, could answer.
                 Err(NoAnswer::Model(ModelError::TooLong { window: Some(narrow), .. }))
                     if narrow < window =>
                 {
-                    let narrow = window::of(narrow, None, self.limits.turn);
+                    let narrow = window::room_in_window(narrow, None, self.limits.turn);
                     let more = (most * window / narrow.max(1)).min(MOST_PIECES * MOST_TIMES);
                     let narrow = PieceLimits { window: narrow, pieces: more };
                     return Box::pin(self.summarise_in(narrow, past, turns, room, usage)).await;
@@ -215,11 +215,11 @@ impl AgentLoop {
         piece: &str,
         usage: UsageContext<'_>,
     ) -> Result<String, NoAnswer> {
-        let before = before.map(|text| format!("<summary>\n{}\n</summary>\n\n", inert(text)));
+        let before = before.map(|text| format!("<summary>\n{}\n</summary>\n\n", make_inert(text)));
         let text = format!(
             "{}<conversation>\n{}\n</conversation>\n\nWrite the summary of all of this.",
             before.unwrap_or_default(),
-            inert(piece)
+            make_inert(piece)
         );
         let system = Message::System { text: INSTRUCTIONS.to_owned() };
         let request = ModelRequest {
@@ -238,11 +238,11 @@ impl AgentLoop {
     }
 
     /// Writes the turns as text for the model that summarises, in pieces of `tokens` tokens.
-    fn pieces(&self, past: &Past, turns: &[Arc<TurnRecord>], tokens: u64) -> Vec<String> {
+    fn split_pieces(&self, past: &Past, turns: &[Arc<TurnRecord>], tokens: u64) -> Vec<String> {
         let (mut pieces, mut piece, mut used) = (Vec::new(), String::new(), 0);
         let messages = turns.iter().flat_map(|turn| past_turn(past, turn, self.view()));
         for message in messages {
-            let line = cut(line(&shortened(message, OLD)), tokens);
+            let line = cut_to_tokens(message_line(&shorten_message(message, OLD)), tokens);
             let size = estimated_tokens(&line);
             if used > 0 && used + size > tokens {
                 pieces.push(std::mem::take(&mut piece));
@@ -257,7 +257,7 @@ impl AgentLoop {
     }
 }
 
-fn line(message: &Message) -> String {
+fn message_line(message: &Message) -> String {
     match message {
         Message::System { text } | Message::User { text, .. } => format!("User: {text}"),
         Message::ToolResult { result, .. } => format!("Result: {result}"),
@@ -272,7 +272,7 @@ fn line(message: &Message) -> String {
 }
 
 /// Cuts a text to at most `tokens` tokens.
-pub(crate) fn cut(mut text: String, tokens: u64) -> String {
+pub(crate) fn cut_to_tokens(mut text: String, tokens: u64) -> String {
     const CUT: &str = " […]";
     if estimated_tokens(&text) <= tokens {
         return text;
@@ -288,7 +288,7 @@ pub(crate) fn cut(mut text: String, tokens: u64) -> String {
 }
 
 /// Makes a text unable to end the part that contains it.
-fn inert(text: &str) -> String {
+fn make_inert(text: &str) -> String {
     text.replace("</", "<\u{2044}")
 }
 

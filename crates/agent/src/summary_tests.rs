@@ -6,7 +6,7 @@ use avocet_testkit::{Scripted, ScriptedModel};
 
 use crate::Compaction;
 use crate::harness::{AgentHarness, answered, session};
-use crate::small_models::{Narrow, refusal, small, texts};
+use crate::small_models::{NarrowModel, refusal, small, texts};
 
 #[tokio::test]
 async fn f10_earlier_summary_survives_a_failed_summary() {
@@ -54,7 +54,7 @@ async fn compact_uses_smaller_pieces_for_a_model_of_the_chain_with_a_small_windo
     let model = Arc::new(ScriptedModel::answering(|_| Scripted::says("they talk")));
     let (refused, takes) = (AtomicU32::default(), 4000);
     harness.agent.models.cheap =
-        Arc::new(Narrow { model: model.clone(), takes, is_chain: true, refused });
+        Arc::new(NarrowModel { model: model.clone(), takes, is_chain: true, refused });
     compact(&harness).await;
     let asked = model.requests();
     assert!(asked.len() > 8, "{}", asked.len());

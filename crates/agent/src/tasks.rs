@@ -6,7 +6,7 @@ use std::sync::Arc;
 use avocet_protocol::{Model, TurnRecord};
 
 use crate::context::RequestContext;
-use crate::history::Trim;
+use crate::history::TurnTrim;
 use crate::{AgentLoop, AgentModels, ModelsByTask, TurnContext, images, job};
 
 /// A request that fills more than this share of the room of the main model is long, in percent.
@@ -71,10 +71,10 @@ impl AgentLoop {
         if vision.is_some() || long.is_some() {
             let facts = self.models.main.facts().await;
             let first = at_the_start(turn);
-            let conversation = context.conversation(&first, Trim::default());
+            let conversation = context.conversation(&first, TurnTrim::default());
             if let Some(model) = vision
                 && !facts.images
-                && images::shown(&conversation.messages) > 0
+                && images::count_images(&conversation.messages) > 0
             {
                 return Some((ModelTask::Vision, model));
             }

@@ -22,18 +22,18 @@ pub(crate) fn cut_error(text: String) -> String {
 
 /// A result for the model, and the whole result as JSON text if it was cut.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Cut {
+pub(crate) struct CutResult {
     pub(crate) value: Value,
     pub(crate) kept: Option<String>,
 }
 
 /// Cuts a result to `most` bytes, by its type: a text gets a suffix, a list a last element, an
 /// object an envelope. Each says how to read the rest.
-pub(crate) fn cut(value: Value, handle: &str, most: usize) -> Cut {
+pub(crate) fn cut_result(value: Value, handle: &str, most: usize) -> CutResult {
     let whole = value.to_string();
     let size = value.as_str().map_or(whole.len(), str::len);
     if size <= most {
-        return Cut { value, kept: None };
+        return CutResult { value, kept: None };
     }
     let hint = format!("{HINT} \"{handle}\"");
     let value = match value {
@@ -41,10 +41,10 @@ pub(crate) fn cut(value: Value, handle: &str, most: usize) -> Cut {
         Value::Array(elements) => cut_list(elements, &hint, most),
         _ => cut_object(&whole, &hint, most),
     };
-    Cut { value, kept: Some(whole) }
+    CutResult { value, kept: Some(whole) }
 }
 
-/// Returns `true` for a result that [`cut`] has cut.
+/// Returns `true` for a result that [`cut_result`] has cut.
 pub(crate) fn is_cut(value: &Value) -> bool {
     let remark = match value {
         Value::String(text) => text.rfind('\n').map(|at| &text[at..]),

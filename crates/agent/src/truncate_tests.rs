@@ -17,14 +17,17 @@ fn cut_leaves_a_value_that_fits_unchanged() {
         json!(17),
         json!("é".repeat(MAX_RESULT_BYTES / 2)),
     ] {
-        assert_eq!(cut(value.clone(), "t1s0c0", MAX_RESULT_BYTES), Cut { value, kept: None });
+        assert_eq!(
+            cut_result(value.clone(), "t1s0c0", MAX_RESULT_BYTES),
+            CutResult { value, kept: None }
+        );
     }
 }
 
 #[test]
 fn cut_adds_a_suffix_to_a_long_text() {
     let text = "é".repeat(MAX_RESULT_BYTES);
-    let cut = cut(json!(text), "t1s0c0", MAX_RESULT_BYTES);
+    let cut = cut_result(json!(text), "t1s0c0", MAX_RESULT_BYTES);
     let shown = cut.value.as_str().unwrap();
     let suffix = "of 131072 bytes shown; the whole result: read_result with handle \"t1s0c0\"]";
     assert!(shown.ends_with(suffix), "{}", &shown[shown.len() - 200..]);
@@ -35,7 +38,7 @@ fn cut_adds_a_suffix_to_a_long_text() {
 #[test]
 fn cut_adds_a_last_element_to_a_long_list() {
     let list: Vec<u32> = (0..100_000).collect();
-    let cut = cut(json!(list), "t1s0c0", MAX_RESULT_BYTES);
+    let cut = cut_result(json!(list), "t1s0c0", MAX_RESULT_BYTES);
     let shown = cut.value.as_array().unwrap();
     let (sentinel, elements) = shown.split_last().unwrap();
     assert_eq!(elements[10], json!(10));
@@ -52,7 +55,8 @@ fn cut_adds_a_last_element_to_a_long_list() {
 
 #[test]
 fn cut_of_a_list_with_a_too_large_first_element_shows_no_element() {
-    let cut = cut(json!(["x".repeat(MAX_RESULT_BYTES), "small"]), "t1s0c0", MAX_RESULT_BYTES);
+    let cut =
+        cut_result(json!(["x".repeat(MAX_RESULT_BYTES), "small"]), "t1s0c0", MAX_RESULT_BYTES);
     let shown = cut.value.as_array().unwrap();
     assert_eq!(shown.len(), 1);
     assert!(shown[0].as_str().unwrap().starts_with("[truncated: 0 of 2 elements shown"));
@@ -61,7 +65,7 @@ fn cut_of_a_list_with_a_too_large_first_element_shows_no_element() {
 #[test]
 fn cut_puts_a_large_object_into_an_envelope() {
     let object = json!({ "stdout": "\"quoted\"\n".repeat(20_000) });
-    let cut = cut(object.clone(), "t1s0c0", MAX_RESULT_BYTES);
+    let cut = cut_result(object.clone(), "t1s0c0", MAX_RESULT_BYTES);
     let start = cut.value["_truncated_json"].as_str().unwrap();
     assert!(object.to_string().starts_with(start));
     assert!(cut.value["_note"].as_str().unwrap().contains("read_result"));
@@ -88,7 +92,7 @@ proptest! {
         most in avocet_protocol::Description::LEAST_OUTPUT..=MAX_RESULT_BYTES,
     ) {
         let whole = value.to_string();
-        let cut = cut(value, "t123456789s99c99", most);
+        let cut = cut_result(value, "t123456789s99c99", most);
         prop_assert!(size(&cut.value) <= most);
         if let Some(kept) = cut.kept {
             prop_assert_eq!(kept, whole);

@@ -53,7 +53,7 @@ impl TrustedPast {
 
 /// Returns the lowest trust of a turn. Of a running turn, only the closed steps count.
 pub(crate) fn of_turn(past: &Past, turn: &TurnRecord, roles: &dyn Roles) -> Trust {
-    let senders = Senders::default();
+    let senders = TurnSenders::default();
     let trust = of_one_turn(past, turn, &senders);
     with_roles(trust, senders.0.into_inner(), roles)
 }
@@ -78,7 +78,7 @@ struct PastTrust {
 
 impl PastTrust {
     fn new(past: &Past) -> Self {
-        let senders = Senders::default();
+        let senders = TurnSenders::default();
         let turns = past.turns.iter().map(|turn| of_one_turn(past, turn, &senders));
         let trust = turns.fold(past.compacted.trust, Trust::min);
         let without_content =
@@ -89,9 +89,9 @@ impl PastTrust {
 
 /// A message of each sender whose role counts, the latest sender last.
 #[derive(Default)]
-struct Senders<'r>(RefCell<Vec<&'r Inbound>>);
+struct TurnSenders<'r>(RefCell<Vec<&'r Inbound>>);
 
-impl<'r> Senders<'r> {
+impl<'r> TurnSenders<'r> {
     fn add(&self, inbound: &'r Inbound) {
         let is_same = |other: &&Inbound| {
             (&other.address, &other.sender.id, other.chat)
@@ -109,7 +109,7 @@ impl<'r> Senders<'r> {
 }
 
 /// Returns the lowest trust of a turn, except for the roles of its senders, which are added.
-fn of_one_turn<'r>(past: &Past, turn: &'r TurnRecord, senders: &Senders<'r>) -> Trust {
+fn of_one_turn<'r>(past: &Past, turn: &'r TurnRecord, senders: &TurnSenders<'r>) -> Trust {
     let recalled = turn.recalled.iter().map(|memory| memory.trust);
     let asked = match &turn.origin {
         _ if is_trusted(past, turn, None) => Trust::Full,
@@ -143,16 +143,16 @@ fn of_step(past: &Past, turn: &TurnRecord, step: &Step) -> Trust {
     if is_trusted(past, turn, step.number.checked_sub(1)) { Trust::Full } else { step.trust }
 }
 
-fn of_messages<'r>(messages: &'r [LoggedInbound], senders: &Senders<'r>) -> Trust {
+fn of_messages<'r>(messages: &'r [LoggedInbound], senders: &TurnSenders<'r>) -> Trust {
     messages.iter().map(|message| of_message(message, senders)).min().unwrap_or_default()
 }
 
 /// Returns the upper limit of a message's trust, and adds its sender, whose role decides below it.
 /// Forwarded or quoted text and pictures are untrusted.
-fn of_message<'r>(message: &'r LoggedInbound, senders: &Senders<'r>) -> Trust {
+fn of_message<'r>(message: &'r LoggedInbound, senders: &TurnSenders<'r>) -> Trust {
     let inbound = &message.message.inbound;
     let content = &inbound.content;
-    if content.has_untrusted_parts() || !images::of(content).is_empty() {
+    if content.has_untrusted_parts() || !images::stored_images(content).is_empty() {
         Trust::Low
     } else {
         senders.add(inbound);

@@ -16,19 +16,19 @@ use avocet_protocol::{Message, Messages, SentCall, SharedMessage};
 /// The text of users is never dropped. A message that does not change stays shared.
 #[must_use]
 pub fn make_valid(messages: Messages) -> Messages {
-    let mut valid = Valid::default();
+    let mut valid = ValidMessages::default();
     valid.messages.reserve(messages.len());
     let mut rest = messages.into_iter().peekable();
     while let Some(shared) = rest.next() {
         match shared.message() {
-            Message::System { text } => append(&mut valid.system, text),
-            Message::User { .. } => valid.user(shared),
+            Message::System { text } => append_text(&mut valid.system, text),
+            Message::User { .. } => valid.add_user(shared),
             Message::Assistant { .. } => {
                 let mut results = Vec::new();
                 while let Some(result) = rest.next_if(|next| is_result(next.message())) {
                     results.push(result);
                 }
-                valid.assistant(shared, &results);
+                valid.add_assistant(shared, &results);
             }
             // The call of this result is missing.
             Message::ToolResult { .. } => {}
@@ -41,14 +41,14 @@ pub fn make_valid(messages: Messages) -> Messages {
 const NO_RESULT: &str = r#"{"error":"the result of this call was lost"}"#;
 
 #[derive(Default)]
-struct Valid {
+struct ValidMessages {
     system: String,
     messages: Messages,
     ids: HashSet<String>,
 }
 
-impl Valid {
-    fn user(&mut self, shared: Arc<SharedMessage>) {
+impl ValidMessages {
+    fn add_user(&mut self, shared: Arc<SharedMessage>) {
         let Message::User { text: more, images: pictures } = shared.message() else { return };
         if more.trim().is_empty() {
             return;
@@ -57,27 +57,28 @@ impl Valid {
             return self.messages.push(shared);
         };
         if let Some(Message::User { mut text, mut images }) = self.messages.pop() {
-            append(&mut text, more);
+            append_text(&mut text, more);
             images.extend_from_slice(pictures);
             self.messages.push(Message::User { text, images });
         }
     }
 
-    fn assistant(&mut self, shared: Arc<SharedMessage>, results: &[Arc<SharedMessage>]) {
+    fn add_assistant(&mut self, shared: Arc<SharedMessage>, results: &[Arc<SharedMessage>]) {
         let Message::Assistant { text, calls, reasoning } = shared.message() else { return };
         let nothing = text.trim().is_empty() && calls.is_empty();
         // A conversation begins with a user.
         if nothing || self.messages.is_empty() {
             return;
         }
-        let sent: Vec<SentName> = calls.iter().map(|call| self.sendable(call)).collect();
-        let answers = calls.iter().zip(&sent).map(|(call, sent)| answer(call, sent, results));
+        let sent: Vec<SentName> = calls.iter().map(|call| self.sendable_name(call)).collect();
+        let answers =
+            calls.iter().zip(&sent).map(|(call, sent)| answer_or_missing(call, sent, results));
         let answers: Vec<Arc<SharedMessage>> = answers.collect();
         let renamed = || calls.iter().zip(&sent).map(|(call, sent)| sent.of(call)).collect();
         if let Some(Message::Assistant { .. }) = self.messages.last() {
             let before = self.messages.pop();
             let Some(Message::Assistant { text: mut joined, .. }) = before else { return };
-            append(&mut joined, text);
+            append_text(&mut joined, text);
             let (calls, reasoning) = (renamed(), reasoning.clone());
             self.messages.push(Message::Assistant { text: joined, calls, reasoning });
         } else if calls.iter().zip(&sent).all(|(call, sent)| sent.is_of(call)) {
@@ -90,7 +91,7 @@ impl Valid {
     }
 
     /// Returns a unique id for a call, and a name that providers accept.
-    fn sendable(&mut self, call: &SentCall) -> SentName {
+    fn sendable_name(&mut self, call: &SentCall) -> SentName {
         let name: String = call.name.chars().map(|c| if is_name(c) { c } else { '_' }).collect();
         let name = name.chars().take(64).collect::<String>();
         let name = if name.is_empty() { "unknown".to_owned() } else { name };
@@ -134,7 +135,11 @@ fn is_result(message: &Message) -> bool {
 
 /// Returns the first of these results that is of the call. It gets the id under which the call is
 /// sent.
-fn answer(call: &SentCall, sent: &SentName, results: &[Arc<SharedMessage>]) -> Arc<SharedMessage> {
+fn answer_or_missing(
+    call: &SentCall,
+    sent: &SentName,
+    results: &[Arc<SharedMessage>],
+) -> Arc<SharedMessage> {
     let found = results.iter().find_map(|shared| match shared.message() {
         Message::ToolResult { call: id, ok, result } if *id == call.id => {
             Some((shared, *ok, result))
@@ -154,7 +159,7 @@ fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-fn append(text: &mut String, more: &str) {
+fn append_text(text: &mut String, more: &str) {
     if !text.is_empty() && !more.is_empty() {
         text.push_str("\n\n");
     }

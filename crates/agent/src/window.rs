@@ -2,9 +2,9 @@
 
 use avocet_protocol::{Messages, ModelFacts, Past, TOKENS_AN_IMAGE, TurnId, TurnRecord};
 
-use crate::history::{Trim, kept_turn};
+use crate::history::{TurnTrim, kept_turn};
 use crate::history_view::HistoryView;
-use crate::shorten::Keep;
+use crate::shorten::KeepLimits;
 use crate::{TurnLimits, images, make_valid};
 
 /// Tokens that are left for the answer if the model's output limit is unknown.
@@ -16,24 +16,24 @@ const RECENT_STEPS: usize = 2;
 const STEPS: usize = 4;
 
 /// Returns the tokens that a request may have.
-pub(crate) fn room(facts: ModelFacts, limits: TurnLimits) -> u64 {
-    of(facts.context.unwrap_or(ModelFacts::ASSUMED_CONTEXT), facts.max_output, limits)
+pub(crate) fn request_room(facts: ModelFacts, limits: TurnLimits) -> u64 {
+    room_in_window(facts.context.unwrap_or(ModelFacts::ASSUMED_CONTEXT), facts.max_output, limits)
 }
 
 /// Returns the tokens that a request may have in a window of `window` tokens, besides an answer.
-pub(crate) fn of(window: u64, max_output: Option<u64>, limits: TurnLimits) -> u64 {
+pub(crate) fn room_in_window(window: u64, max_output: Option<u64>, limits: TurnLimits) -> u64 {
     let answer = max_output.unwrap_or(ANSWER).min(ANSWER).min(window / 4);
     limits.context_tokens.min(window - answer)
 }
 
 /// Returns the target size of a request after compacting the past: well below the limit, so that
 /// the next compaction is far away.
-pub(crate) fn goal(room: u64) -> u64 {
+pub(crate) fn compaction_goal(room: u64) -> u64 {
     room / 2
 }
 
 /// Returns the size at which shorter results alone have made enough room.
-pub(crate) fn enough(room: u64) -> u64 {
+pub(crate) fn enough_room(room: u64) -> u64 {
     room / 4 * 3
 }
 
@@ -59,8 +59,8 @@ pub(crate) fn turns_to_go(past: &Past, view: HistoryView<'_>, allowed: u64) -> u
 }
 
 /// Shortens the older steps of the current turn as much as those of old turns.
-pub(crate) fn old_steps_shortened(turn: &TurnRecord) -> Trim {
-    Trim { shortened: older_steps(turn), ..Trim::default() }
+pub(crate) fn old_steps_shortened(turn: &TurnRecord) -> TurnTrim {
+    TurnTrim { shortened: older_steps(turn), ..TurnTrim::default() }
 }
 
 /// Counts the steps before those that the model is working with.
@@ -69,21 +69,21 @@ fn older_steps(turn: &TurnRecord) -> usize {
 }
 
 /// Returns the shortest form of the current turn.
-pub(crate) fn shortest(turn: &TurnRecord, room: u64) -> Trim {
-    trims(turn, room).last().unwrap_or_default()
+pub(crate) fn shortest_trim(turn: &TurnRecord, room: u64) -> TurnTrim {
+    list_trims(turn, room).last().unwrap_or_default()
 }
 
 /// Returns ways to shorten the current turn, each shorter than the one before.
-pub(crate) fn trims(turn: &TurnRecord, room: u64) -> impl Iterator<Item = Trim> {
+pub(crate) fn list_trims(turn: &TurnRecord, room: u64) -> impl Iterator<Item = TurnTrim> {
     let older = older_steps(turn);
     let shortened =
-        (1..=older / STEPS).map(|four| Trim { shortened: four * STEPS, ..Trim::default() });
+        (1..=older / STEPS).map(|four| TurnTrim { shortened: four * STEPS, ..TurnTrim::default() });
     let results: usize = turn.steps[older..].iter().map(|step| step.calls.len()).sum();
     // A token is four bytes, and arguments may be as long as results, so they get half of the room.
     let bytes = usize::try_from(room).unwrap_or(usize::MAX) / results.max(1);
-    let others = Some(Keep { bytes, thoughts: true });
-    let cut = Trim { shortened: older, others, left_out: 0 };
-    let left_out = (1..=older / STEPS).map(move |four| Trim { left_out: four * STEPS, ..cut });
+    let others = Some(KeepLimits { bytes, thoughts: true });
+    let cut = TurnTrim { shortened: older, others, left_out: 0 };
+    let left_out = (1..=older / STEPS).map(move |four| TurnTrim { left_out: four * STEPS, ..cut });
     shortened.chain([cut]).chain(left_out)
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn trims(turn: &TurnRecord, room: u64) -> impl Iterator<Item = Trim> 
 /// with `has_vision`. Otherwise the error is their number of tokens.
 pub(crate) fn if_it_fits(messages: Messages, has_vision: bool, room: u64) -> Result<Messages, u64> {
     let messages = make_valid(messages);
-    let shown = if has_vision { images::shown(&messages) as u64 } else { 0 };
+    let shown = if has_vision { images::count_images(&messages) as u64 } else { 0 };
     match messages.estimated_tokens() + shown * TOKENS_AN_IMAGE {
         tokens if tokens <= room => Ok(messages),
         tokens => Err(tokens),
@@ -132,7 +132,7 @@ mod tests {
     fn room_reserves_space_for_the_answer() {
         let room = |context, max_output| {
             let facts = ModelFacts { context, max_output, ..ModelFacts::default() };
-            room(facts, TurnLimits::default())
+            request_room(facts, TurnLimits::default())
         };
         let table = [
             (None, None, 57_344),

@@ -8,29 +8,29 @@ use serde_json::Map;
 /// an answer.
 pub(crate) const WITHHELD_CALL: &str = "say_held_answer";
 
-pub(crate) fn call(text: String) -> ToolCall {
+pub(crate) fn withheld_call(text: String) -> ToolCall {
     let arguments = Map::from_iter([("text".to_owned(), text.into())]);
     ToolCall { name: WITHHELD_CALL.to_owned(), arguments: Arguments::Object(arguments) }
 }
 
 /// Returns the answer that such a call withholds.
-pub(crate) fn text(call: &ToolCall) -> Option<String> {
+pub(crate) fn withheld_text(call: &ToolCall) -> Option<String> {
     let text = call.arguments.to_object().get("text")?.as_str()?.to_owned();
     (call.name == WITHHELD_CALL).then_some(text)
 }
 
 /// Returns the answer that the last step withheld, if it is approved and no message has arrived
 /// since.
-pub(crate) fn released(turn: &TurnRecord) -> Option<String> {
+pub(crate) fn released_answer(turn: &TurnRecord) -> Option<String> {
     let step = turn.steps.last().filter(|step| step.closed && step.steered.is_empty())?;
-    allowed(step).next()?;
-    Some(joined(&turn.steps, None))
+    allowed_texts(step).next()?;
+    Some(join_texts(&turn.steps, None))
 }
 
 /// Returns an answer, preceded by withheld answers that were approved but had to wait until a later
 /// message was answered too.
 pub(crate) fn with_allowed(turn: &TurnRecord, text: String) -> String {
-    joined(&turn.steps, Some(text))
+    join_texts(&turn.steps, Some(text))
 }
 
 /// Returns an answer, preceded by replies that were written as calls and denied: their text is an
@@ -48,14 +48,14 @@ pub(crate) fn with_denied(turn: &TurnRecord, text: String) -> String {
     denied.chain([text]).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
-fn joined(steps: &[Step], last: Option<String>) -> String {
-    let allowed = steps.iter().flat_map(allowed);
+fn join_texts(steps: &[Step], last: Option<String>) -> String {
+    let allowed = steps.iter().flat_map(allowed_texts);
     allowed.chain(last).collect::<Vec<_>>().join("\n\n")
 }
 
-fn allowed(step: &Step) -> impl Iterator<Item = String> {
+fn allowed_texts(step: &Step) -> impl Iterator<Item = String> {
     let allowed = step.calls.iter().filter(|call| call.result().is_some_and(|result| result.ok));
-    allowed.filter_map(|call| text(&call.call))
+    allowed.filter_map(|call| withheld_text(&call.call))
 }
 
 #[cfg(test)]
