@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use avocet_protocol::{Style, StyleRange};
 
-use crate::ranges::touch;
+use crate::ranges::touches_any;
 use crate::styled::Styled;
 
 /// A text with the ranges of its code blocks.
 #[derive(Debug)]
-pub(crate) struct Breaks<'a> {
+pub(crate) struct BreakFinder<'a> {
     text: &'a str,
     code: Vec<Range<usize>>,
 }
@@ -34,8 +34,8 @@ const KINDS: [BreakKind; 6] = [
     BreakKind::Word,
 ];
 
-impl<'a> Breaks<'a> {
-    pub(crate) fn of(styled: &'a Styled) -> Self {
+impl<'a> BreakFinder<'a> {
+    pub(crate) fn in_styled(styled: &'a Styled) -> Self {
         let is_code = |style: &Style| matches!(style, Style::Pre { .. });
         let code = styled.styles.iter().filter(|range| is_code(&range.style));
         Self { text: &styled.text, code: code.map(StyleRange::range).collect() }
@@ -43,34 +43,34 @@ impl<'a> Breaks<'a> {
 
     /// Returns `true` if the character at `at` is in a code block.
     pub(crate) fn is_code(&self, at: usize) -> bool {
-        touch(&self.code, &(at..at + 1))
+        touches_any(&self.code, &(at..at + 1))
     }
 
     /// Returns the best place behind `start` and up to `most`. `None` if every place would leave
     /// the message less than a third full: a cut inside a word is better than that.
-    pub(crate) fn best(&self, start: usize, most: usize) -> Option<usize> {
-        let third = start.max(self.visible(start).min(most)) + 1;
+    pub(crate) fn best_break(&self, start: usize, most: usize) -> Option<usize> {
+        let third = start.max(self.next_visible(start).min(most)) + 1;
         let third = third.max(start + most.saturating_sub(start) / 3);
-        KINDS.iter().find_map(|&kind| self.last(kind, third, most))
+        KINDS.iter().find_map(|&kind| self.last_break(kind, third, most))
     }
 
     /// Returns the position of the first visible character from `start` on.
-    pub(crate) fn visible(&self, start: usize) -> usize {
+    pub(crate) fn next_visible(&self, start: usize) -> usize {
         self.text.len() - self.text[start..].trim_start().len()
     }
 
     /// Returns the last place of the kind from `from` up to `most`.
-    fn last(&self, kind: BreakKind, from: usize, most: usize) -> Option<usize> {
+    fn last_break(&self, kind: BreakKind, from: usize, most: usize) -> Option<usize> {
         let from = self.text.ceil_char_boundary(from);
         // The character behind the last one that fits may be the white space at which to cut.
         let beyond = self.text[most..].chars().next().map_or(0, char::len_utf8);
         let window = self.text.get(from..most + beyond)?;
-        window.char_indices().rev().map(|(at, _)| from + at).find(|&at| self.is(kind, at))
+        window.char_indices().rev().map(|(at, _)| from + at).find(|&at| self.is_break(kind, at))
     }
 
     /// Returns `true` if a cut before the character at `at` is of that kind. The character is
     /// usually white space.
-    fn is(&self, kind: BreakKind, at: usize) -> bool {
+    fn is_break(&self, kind: BreakKind, at: usize) -> bool {
         let (before, after) = self.text.split_at(at);
         match kind {
             BreakKind::Paragraph => after.starts_with("\n\n") && !self.is_code(at),

@@ -10,14 +10,14 @@ const MAX_DEPTH: usize = 8;
 
 /// Styled text under construction. Line breaks are written when more text follows.
 #[derive(Debug, Default)]
-pub(crate) struct Builder {
+pub(crate) struct StyledBuilder {
     text: String,
     styles: Vec<StyleRange>,
     open: Vec<OpenStyle>,
     /// Line breaks to write before the next text.
     gap: usize,
     /// The beginnings of lines in the open blocks, the outermost first.
-    margins: Vec<Margin>,
+    margins: Vec<BlockMargin>,
     /// The number of open blocks beyond [`MAX_DEPTH`].
     deeper: usize,
 }
@@ -31,14 +31,14 @@ struct OpenStyle {
 
 /// The beginnings of a block's lines.
 #[derive(Debug)]
-struct Margin {
+struct BlockMargin {
     /// The beginning of the first line: a bullet.
     first: Option<String>,
     /// The beginning of all other lines.
     others: String,
 }
 
-impl Builder {
+impl StyledBuilder {
     pub(crate) fn finish(mut self) -> Styled {
         while let Some(OpenStyle { style, .. }) = self.open.last() {
             let style = style.clone();
@@ -68,13 +68,13 @@ impl Builder {
     pub(crate) fn begin_item(&mut self, marker: String) {
         self.break_lines(usize::from(!self.is_marker_due()));
         let others = " ".repeat(marker.chars().count());
-        self.push_margin(Margin { first: Some(marker), others });
+        self.push_margin(BlockMargin { first: Some(marker), others });
     }
 
     /// Begins the following lines with `> `: a quote within another block.
     pub(crate) fn begin_inner_quote(&mut self) {
         self.begin_block();
-        self.push_margin(Margin { first: None, others: "> ".to_owned() });
+        self.push_margin(BlockMargin { first: None, others: "> ".to_owned() });
     }
 
     /// Ends the margin of [`Self::begin_item`] or [`Self::begin_inner_quote`]. An empty item still
@@ -159,7 +159,7 @@ impl Builder {
     }
 
     /// Returns the text since a position, without white space around it.
-    pub(crate) fn since(&self, position: usize) -> &str {
+    pub(crate) fn text_since(&self, position: usize) -> &str {
         self.text[position..].trim()
     }
 
@@ -208,7 +208,7 @@ impl Builder {
         self.margins.iter().any(|margin| margin.first.is_some())
     }
 
-    fn push_margin(&mut self, margin: Margin) {
+    fn push_margin(&mut self, margin: BlockMargin) {
         if self.margins.len() < MAX_DEPTH && self.deeper == 0 {
             self.margins.push(margin);
         } else {

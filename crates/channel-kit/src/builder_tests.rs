@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn builder_writes_an_item_marker_once_and_indents_its_other_lines() {
-    let mut builder = Builder::default();
+    let mut builder = StyledBuilder::default();
     builder.begin_item("10. ".to_owned());
     builder.push("a\nb");
     builder.end_margin();
@@ -13,7 +13,7 @@ fn builder_writes_an_item_marker_once_and_indents_its_other_lines() {
 
 #[test]
 fn builder_omits_a_style_without_text() {
-    let mut builder = Builder::default();
+    let mut builder = StyledBuilder::default();
     builder.push("a ");
     assert!(builder.open(Style::Bold));
     assert!(!builder.open(Style::Bold));
@@ -24,7 +24,7 @@ fn builder_omits_a_style_without_text() {
 
 #[test]
 fn builder_push_lines_closes_and_reopens_the_styles_around_code() {
-    let mut builder = Builder::default();
+    let mut builder = StyledBuilder::default();
     builder.open(Style::Quote);
     builder.push("a");
     builder.push_lines("b", Style::Pre { language: None });

@@ -3,7 +3,7 @@
 mod escape;
 mod writer;
 
-use writer::{Written, write};
+use writer::{WrittenMarkdown, write};
 
 use crate::render::render_with_headings;
 use crate::split::Limit;
@@ -57,8 +57,8 @@ pub fn markdown(styled: &Styled) -> String {
     for keeps in attempts {
         let styles = styled.styles.iter().filter(|range| keeps(&styled, range));
         styled.styles = styles.cloned().collect();
-        let Written { markdown, shown } = write(&styled);
-        if reads(&markdown, &shown) {
+        let WrittenMarkdown { markdown, shown } = write(&styled);
+        if reads_back(&markdown, &shown) {
             return markdown;
         }
     }
@@ -68,7 +68,7 @@ pub fn markdown(styled: &Styled) -> String {
 
 /// Returns `true` if the Markdown reads back as the same text. Delimiters can get another meaning
 /// next to each other.
-fn reads(markdown: &str, shown: &str) -> bool {
+fn reads_back(markdown: &str, shown: &str) -> bool {
     let space = |c: char| if c == '\u{a0}' { ' ' } else { c };
     render_with_headings(markdown).text.chars().map(space).eq(shown.trim_end().chars().map(space))
 }

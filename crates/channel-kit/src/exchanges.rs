@@ -15,11 +15,11 @@ const SILENCE: Duration = Duration::from_mins(1);
 pub struct Exchanges {
     clock: Arc<dyn Clock>,
     began: Duration,
-    last: Mutex<Last>,
+    last: Mutex<LastOutcomes>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Last {
+struct LastOutcomes {
     worked_at: Option<Duration>,
     /// The error since the last success.
     fault: Option<String>,
@@ -65,7 +65,7 @@ impl Exchanges {
     /// The health of the account now: down from the first failure on, or after a minute of silence.
     #[must_use]
     pub fn get(&self) -> Health {
-        let Last { worked_at, fault, .. } = self.last().clone();
+        let LastOutcomes { worked_at, fault, .. } = self.last().clone();
         let silent = self.clock.elapsed().saturating_sub(worked_at.unwrap_or(self.began));
         if fault.is_none() && silent <= SILENCE {
             return match worked_at {
@@ -73,7 +73,7 @@ impl Exchanges {
                 None => Health::Down("not connected yet".to_owned()),
             };
         }
-        let silent = rounded(silent);
+        let silent = format_rounded(silent);
         let since = match worked_at {
             Some(_) => format!("no successful exchange for {silent}"),
             None => format!("no successful exchange since the start {silent} ago"),
@@ -81,13 +81,13 @@ impl Exchanges {
         Health::Down(fault.map_or(since.clone(), |fault| format!("{since}: {fault}")))
     }
 
-    fn last(&self) -> MutexGuard<'_, Last> {
+    fn last(&self) -> MutexGuard<'_, LastOutcomes> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Formats a duration for people: `12 s`, `3 min`, `19 h`.
-fn rounded(time: Duration) -> String {
+fn format_rounded(time: Duration) -> String {
     match time.as_secs() {
         seconds @ ..60 => format!("{seconds} s"),
         seconds @ 60..3600 => format!("{} min", seconds / 60),

@@ -29,7 +29,7 @@ pub(crate) fn lengthen_outer(markdown: &str) -> Cow<'_, str> {
             at += 1;
             continue;
         };
-        let block = OuterBlock::find(&lines, at, opening);
+        let block = OuterBlock::find_block(&lines, at, opening);
         // Fences without a balance are no nested blocks. Another scan could read all lines again.
         if block.is_unbalanced {
             break;
@@ -68,7 +68,7 @@ struct OuterBlock {
 impl OuterBlock {
     /// Finds the end of the block that begins at a line. A fence with an info string opens an inner
     /// block; the block needs a longer fence only if each inner block ends before it.
-    fn find(lines: &[&str], start: usize, opening: FenceLine<'_>) -> Self {
+    fn find_block(lines: &[&str], start: usize, opening: FenceLine<'_>) -> Self {
         let mut depth = 0_usize;
         let mut longest = 0;
         for (number, line) in lines.iter().enumerate().skip(start + 1) {

@@ -41,12 +41,12 @@ pub struct Intake<'a> {
     channel: &'a ChannelName,
     account: &'a AccountName,
     context: &'a ChannelContext,
-    attempts: Attempts,
+    attempts: WriteAttempts,
 }
 
 /// The treatment of a write that fails temporarily.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Attempts {
+enum WriteAttempts {
     /// Repeats the write until it succeeds.
     Endless,
     /// Returns the error of the write.
@@ -110,13 +110,13 @@ impl<'a> Intake<'a> {
         account: &'a AccountName,
         context: &'a ChannelContext,
     ) -> Self {
-        Self { channel, account, context, attempts: Attempts::Endless }
+        Self { channel, account, context, attempts: WriteAttempts::Endless }
     }
 
     /// Tries each write once: for platforms that send an update again after an error.
     #[must_use]
     pub fn once(self) -> Self {
-        Self { attempts: Attempts::One, ..self }
+        Self { attempts: WriteAttempts::One, ..self }
     }
 
     /// Runs a receive loop until it ends or the daemon stops. The loop may be dropped while it
@@ -259,8 +259,8 @@ impl<'a> Intake<'a> {
         };
         let ChannelContext { clock, stop, .. } = self.context;
         let done = match self.attempts {
-            Attempts::Endless => with_retry(clock.as_ref(), stop, write).await,
-            Attempts::One => write().await,
+            WriteAttempts::Endless => with_retry(clock.as_ref(), stop, write).await,
+            WriteAttempts::One => write().await,
         };
         match done {
             Ok(done) => Ok(done),

@@ -21,22 +21,22 @@ impl LinkTarget {
     /// Parses a target. `tg://user` becomes text, since such a link mentions somebody.
     pub(crate) fn parse(url: &str, is_mail: bool) -> Self {
         if is_mail {
-            return Self::mail(url);
+            return Self::mail_target(url);
         }
         let scheme = url.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
         let rest = url.split_once(':').map_or("", |(_, rest)| rest);
         match scheme.as_deref() {
             _ if url.is_empty() || url.starts_with('#') => Self::Nowhere,
             Some("http" | "https") if has_host(rest) && is_clean(url) => Self::Url(url.to_owned()),
-            Some("tg") if is_clean(url) && has_host(rest) && !mentions(rest) => {
+            Some("tg") if is_clean(url) && has_host(rest) && !is_mention(rest) => {
                 Self::Url(url.to_owned())
             }
-            Some("mailto") => Self::mail(rest),
+            Some("mailto") => Self::mail_target(rest),
             _ => Self::Text(url.to_owned()),
         }
     }
 
-    fn mail(address: &str) -> Self {
+    fn mail_target(address: &str) -> Self {
         let plain = address.contains('@') && !address.contains(['?', '%']) && is_clean(address);
         if plain { Self::Mail(address.to_owned()) } else { Self::Text(address.to_owned()) }
     }
@@ -46,7 +46,7 @@ fn has_host(rest: &str) -> bool {
     rest.strip_prefix("//").is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', '?']))
 }
 
-fn mentions(rest: &str) -> bool {
+fn is_mention(rest: &str) -> bool {
     rest.to_ascii_lowercase().starts_with("//user")
 }
 

@@ -68,7 +68,7 @@ pub fn table_segments(markdown: &str) -> Option<Vec<TableSegment>> {
             }
             event => {
                 if let Some(table) = &mut table {
-                    table.take(&event)?;
+                    table.add_event(&event)?;
                 }
                 match event {
                     Event::Start(_) => depth += 1,
@@ -85,7 +85,7 @@ pub fn table_segments(markdown: &str) -> Option<Vec<TableSegment>> {
 
 impl NativeTable {
     /// Adds an event inside of the table. Returns `None` if plain text cannot show it.
-    fn take(&mut self, event: &Event<'_>) -> Option<()> {
+    fn add_event(&mut self, event: &Event<'_>) -> Option<()> {
         match event {
             Event::Start(Tag::TableHead | Tag::TableRow) => self.rows.push(Vec::new()),
             Event::Start(Tag::TableCell) => self.rows.last_mut()?.push(String::new()),

@@ -40,8 +40,8 @@ use std::time::Duration;
 use avocet_protocol::{ChatId, Clock};
 
 use line::{ChatQueue, QueuePosition};
-use refusals::Refusals;
-use slots::Slots;
+use refusals::RecentRefusals;
+use slots::AccountSlots;
 
 /// The interval at which idle chats are forgotten.
 const SWEEP: Duration = Duration::from_mins(1);
@@ -77,8 +77,8 @@ pub struct Pace {
 #[derive(Debug)]
 struct PaceState {
     line: ChatQueue,
-    slots: Slots,
-    refusals: Refusals,
+    slots: AccountSlots,
+    refusals: RecentRefusals,
     chats: BTreeMap<ChatId, ChatPace>,
     account_held_until: Duration,
     swept_at: Duration,
@@ -101,8 +101,8 @@ impl Pace {
     pub fn new(rates: Rates, clock: Arc<dyn Clock>) -> Self {
         let state = PaceState {
             line: ChatQueue::default(),
-            slots: Slots::new(rates.account),
-            refusals: Refusals::default(),
+            slots: AccountSlots::new(rates.account),
+            refusals: RecentRefusals::default(),
             chats: BTreeMap::new(),
             account_held_until: Duration::ZERO,
             swept_at: Duration::ZERO,
@@ -127,15 +127,15 @@ impl Pace {
                 }
                 match state.line.is_first(&place).then(|| state.wait_of_account(now)) {
                     Some(Duration::ZERO) => {
-                        state.slots.grant(chat, now);
-                        let chat = state.note(chat, now, self.longest());
+                        state.slots.grant_turn(chat, now);
+                        let chat = state.note(chat, now, self.longest_rate());
                         chat.served_at = Some(now);
                         return Ok(());
                     }
                     wait => wait,
                 }
             };
-            place.wait(self.clock.as_ref(), wait).await;
+            place.wait_for_turn(self.clock.as_ref(), wait).await;
         }
     }
 
@@ -159,7 +159,7 @@ impl Pace {
             return Err(state.slots.time_of(1));
         }
         state.slots.grant_spare(chat, now);
-        state.note(chat, now, self.longest());
+        state.note(chat, now, self.longest_rate());
         Ok(())
     }
 
@@ -173,7 +173,7 @@ impl Pace {
         let now = self.clock.elapsed();
         let is_free = state.line.len() == 0 && state.slots.is_half_free(now);
         if is_free {
-            state.slots.count(now);
+            state.slots.count_request(now);
         }
         is_free
     }
@@ -187,7 +187,7 @@ impl Pace {
     pub async fn leave(&self, chat: &ChatId) -> Result<UnderWay<'_>, Duration> {
         loop {
             self.held(chat)?;
-            let left = self.state().slots.leave(chat, self.clock.elapsed());
+            let left = self.state().slots.start_request(chat, self.clock.elapsed());
             match left {
                 Ok(request) => return Ok(UnderWay { pace: self, request }),
                 Err(wait) => self.clock.sleep(wait).await,
@@ -198,7 +198,7 @@ impl Pace {
     /// Counts a further request in the same turn, after the answer to the first.
     pub fn leave_again(&self) {
         let now = self.clock.elapsed();
-        self.state().slots.count(now);
+        self.state().slots.count_request(now);
     }
 
     /// Records that the platform refused a message to this chat and asked to wait. Holds the chat.
@@ -210,7 +210,7 @@ impl Pace {
         let mut state = self.state();
         let now = self.clock.elapsed();
         let was_held = state.account_held_until > now;
-        let Some(until) = state.refusals.note(chat, now, now.saturating_add(wait)) else {
+        let Some(until) = state.refusals.note_refusal(chat, now, now.saturating_add(wait)) else {
             return false;
         };
         state.account_held_until = state.account_held_until.max(until);
@@ -253,7 +253,7 @@ impl Pace {
     }
 
     /// The rate of a chat that counts the most messages.
-    fn longest(&self) -> Rate {
+    fn longest_rate(&self) -> Rate {
         let Rates { chat, group, .. } = self.rates;
         if chat.messages > group.messages { chat } else { group }
     }
@@ -274,7 +274,7 @@ pub struct UnderWay<'p> {
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         let now = self.pace.clock.elapsed();
-        self.pace.state().slots.answered(self.request, now);
+        self.pace.state().slots.end_request(self.request, now);
     }
 }
 
@@ -287,19 +287,19 @@ impl PaceState {
     }
 
     fn wait_of_account(&self, now: Duration) -> Duration {
-        self.slots.wait(now).max(self.account_held_until.saturating_sub(now))
+        self.slots.time_to_turn(now).max(self.account_held_until.saturating_sub(now))
     }
 
     /// Counts a message to a chat.
     fn note(&mut self, chat: &ChatId, now: Duration, longest: Rate) -> &mut ChatPace {
-        self.sweep(now, longest.per);
+        self.forget_idle_chats(now, longest.per);
         let chat = self.chats.entry(chat.clone()).or_default();
         longest.note(&mut chat.taken, now);
         chat
     }
 
     /// Forgets the chats without a current wait (F27).
-    fn sweep(&mut self, now: Duration, longest: Duration) {
+    fn forget_idle_chats(&mut self, now: Duration, longest: Duration) {
         if now < self.swept_at.saturating_add(SWEEP) {
             return;
         }

@@ -97,7 +97,7 @@ async fn turns_of_different_chats_are_granted_at_even_intervals() {
 async fn leave_releases_delayed_requests_without_a_burst() {
     let world = World::new();
     for chat in 0..8 {
-        world.pace.state().slots.grant(&id(chat), world.now());
+        world.pace.state().slots.grant_turn(&id(chat), world.now());
     }
     let left = Mutex::new(Vec::new());
     let leave = async |chat| {

@@ -19,7 +19,7 @@ pub(crate) enum MarkdownPiece<'a> {
 
 /// Parses Markdown. The text of character references is sanitised too. The bars of a spoiler touch
 /// its text, and both are in the same element: `a || b || c` has no spoiler.
-pub(crate) fn pieces(markdown: &str) -> Vec<MarkdownPiece<'_>> {
+pub(crate) fn split_pieces(markdown: &str) -> Vec<MarkdownPiece<'_>> {
     let options = Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TABLES
         | Options::ENABLE_FOOTNOTES
@@ -118,11 +118,11 @@ fn pair_bars(pieces: &mut [MarkdownPiece<'_>]) {
             }
             MarkdownPiece::Event(Event::Text(text)) if &**text == BAR => {
                 let Some(begun) = waiting.last_mut() else { continue };
-                if let Some(begin) = begun.filter(|begin| closes(pieces, *begin, index)) {
+                if let Some(begin) = begun.filter(|begin| closes_spoiler(pieces, *begin, index)) {
                     *begun = None;
                     pieces[begin] = MarkdownPiece::SpoilerBegin;
                     pieces[index] = MarkdownPiece::SpoilerEnd;
-                } else if opens(pieces, index) {
+                } else if opens_spoiler(pieces, index) {
                     *begun = Some(index);
                 }
             }
@@ -131,7 +131,7 @@ fn pair_bars(pieces: &mut [MarkdownPiece<'_>]) {
     }
 }
 
-fn opens(pieces: &[MarkdownPiece<'_>], index: usize) -> bool {
+fn opens_spoiler(pieces: &[MarkdownPiece<'_>], index: usize) -> bool {
     match pieces.get(index + 1) {
         Some(MarkdownPiece::Event(Event::Text(text))) => !text.starts_with(char::is_whitespace),
         Some(MarkdownPiece::Event(Event::Start(_) | Event::Code(_) | Event::InlineHtml(_))) => true,
@@ -139,7 +139,7 @@ fn opens(pieces: &[MarkdownPiece<'_>], index: usize) -> bool {
     }
 }
 
-fn closes(pieces: &[MarkdownPiece<'_>], begin: usize, index: usize) -> bool {
+fn closes_spoiler(pieces: &[MarkdownPiece<'_>], begin: usize, index: usize) -> bool {
     begin + 1 < index
         && match &pieces[index - 1] {
             MarkdownPiece::Event(Event::Text(text)) => !text.ends_with(char::is_whitespace),

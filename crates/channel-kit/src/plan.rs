@@ -41,7 +41,7 @@ pub fn plan_styled(reply: &Content, text: &Styled, limit: Limit, numbered: bool)
         // Platforms show questions and answers of polls as plain text.
         return vec![Content { styles: Some(Vec::new()), ..reply.clone() }];
     }
-    let texts = messages(text, limit, numbered).into_iter();
+    let texts = split_messages(text, limit, numbered).into_iter();
     let content = |Styled { text, styles }| Content { styles: Some(styles), ..Content::text(text) };
     let mut chunks: Vec<Content> = texts.map(content).collect();
     if let Some(last) = chunks.last_mut() {
@@ -53,7 +53,7 @@ pub fn plan_styled(reply: &Content, text: &Styled, limit: Limit, numbered: bool)
 
 /// Cuts a text as [`split`] does. If `numbered` is `true`, each of several messages ends with its
 /// number: `(1/3)`.
-fn messages(styled: &Styled, limit: Limit, numbered: bool) -> Vec<Styled> {
+fn split_messages(styled: &Styled, limit: Limit, numbered: bool) -> Vec<Styled> {
     let whole = split(styled, limit);
     if !numbered || whole.len() == 1 {
         return whole;
@@ -87,7 +87,7 @@ mod tests {
     fn messages_are_numbered_within_the_limit_if_requested() {
         let text = Styled::plain("one two three four five six");
         let texts = |limit, numbered| -> Vec<String> {
-            let messages = messages(&text, Limit::chars(limit), numbered);
+            let messages = split_messages(&text, Limit::chars(limit), numbered);
             messages.into_iter().map(|message| message.text).collect()
         };
         assert_eq!(texts(27, true), ["one two three four five six"]);

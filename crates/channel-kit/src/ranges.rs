@@ -10,11 +10,11 @@ use avocet_protocol::{Style, StyleRange};
 /// Returns the same styles at the same places as sorted, properly nested ranges. All ranges are
 /// non-empty and outside of ranges of their own style. Equal styles that touch are joined, except
 /// links. Where two ranges overlap, the inner (later) one is cut.
-pub(crate) fn nested(styles: Vec<StyleRange>) -> Vec<StyleRange> {
+pub(crate) fn nest_styles(styles: Vec<StyleRange>) -> Vec<StyleRange> {
     if is_nested(&styles) {
         return styles;
     }
-    let mut rest = joined(styles);
+    let mut rest = join_styles(styles);
     rest.sort_by_key(by_place);
     let mut stack: Vec<StyleRange> = Vec::new();
     let mut found = Vec::new();
@@ -28,11 +28,11 @@ pub(crate) fn nested(styles: Vec<StyleRange>) -> Vec<StyleRange> {
 }
 
 fn by_place(range: &StyleRange) -> (usize, Reverse<usize>, usize) {
-    (range.start, Reverse(range.end), depth(&range.style))
+    (range.start, Reverse(range.end), nesting_depth(&range.style))
 }
 
 /// The nesting order of styles at the same place, the outermost first.
-fn depth(style: &Style) -> usize {
+fn nesting_depth(style: &Style) -> usize {
     match style {
         Style::Quote => 0,
         Style::Heading { .. } => 1,
@@ -81,18 +81,18 @@ fn is_nested(styles: &[StyleRange]) -> bool {
             stack.push(range);
             !range.is_empty()
                 && fits
-                && touches.is_none_or(|end| !joins(&range.style, end, range.start))
+                && touches.is_none_or(|end| !can_join(&range.style, end, range.start))
         })
 }
 
 /// Returns `true` if a range from `start` belongs to one of its style up to `end`. Two adjacent
 /// links stay apart.
-fn joins(style: &Style, end: usize, start: usize) -> bool {
+fn can_join(style: &Style, end: usize, start: usize) -> bool {
     end > start || (end == start && !matches!(style, Style::Link { .. }))
 }
 
 /// Joins ranges of one style that overlap or touch.
-fn joined(mut styles: Vec<StyleRange>) -> Vec<StyleRange> {
+fn join_styles(mut styles: Vec<StyleRange>) -> Vec<StyleRange> {
     styles.retain(|range| !range.is_empty());
     styles.sort_by_key(by_place);
     let mut last: HashMap<Style, usize> = HashMap::new();
@@ -100,7 +100,7 @@ fn joined(mut styles: Vec<StyleRange>) -> Vec<StyleRange> {
     for range in styles {
         let before = last.get(&range.style).map(|&index| &mut joined[index]);
         match before {
-            Some(before) if joins(&range.style, before.end, range.start) => {
+            Some(before) if can_join(&range.style, before.end, range.start) => {
                 before.end = before.end.max(range.end);
             }
             _ => {
@@ -113,7 +113,7 @@ fn joined(mut styles: Vec<StyleRange>) -> Vec<StyleRange> {
 }
 
 /// Returns `range` without `holes`, which are sorted and apart from each other.
-pub(crate) fn without(range: Range<usize>, holes: &[Range<usize>]) -> Vec<Range<usize>> {
+pub(crate) fn remove_holes(range: Range<usize>, holes: &[Range<usize>]) -> Vec<Range<usize>> {
     let first = holes.partition_point(|hole| hole.end <= range.start);
     let (mut parts, mut start) = (Vec::new(), range.start);
     for hole in holes[first..].iter().take_while(|hole| hole.start < range.end) {
@@ -129,7 +129,7 @@ pub(crate) fn without(range: Range<usize>, holes: &[Range<usize>]) -> Vec<Range<
 }
 
 /// Returns the same places as ranges that are sorted and apart from each other.
-pub(crate) fn union(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+pub(crate) fn merge_ranges(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_by_key(|range| range.start);
     ranges.dedup_by(|later, earlier| {
         let joins = later.start <= earlier.end;
@@ -143,7 +143,7 @@ pub(crate) fn union(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 
 /// Returns `true` if one of `ranges`, which are sorted and apart from each other, shares a byte
 /// with `range`.
-pub(crate) fn touch(ranges: &[Range<usize>], range: &Range<usize>) -> bool {
+pub(crate) fn touches_any(ranges: &[Range<usize>], range: &Range<usize>) -> bool {
     let first = ranges.partition_point(|other| other.end <= range.start);
     ranges.get(first).is_some_and(|other| other.start < range.end)
 }

@@ -8,7 +8,7 @@ fn ranges(ranges: &[(usize, usize, Style)]) -> Vec<StyleRange> {
 
 #[track_caller]
 fn check(given: &[(usize, usize, Style)], expected: &[(usize, usize, Style)]) {
-    assert_eq!(nested(ranges(given)), ranges(expected));
+    assert_eq!(nest_styles(ranges(given)), ranges(expected));
 }
 
 use Style::{Bold, Italic, Strike};
@@ -51,15 +51,15 @@ fn nested_cuts_the_inner_of_two_overlapping_ranges() {
 
 #[test]
 fn without_cuts_out_holes() {
-    assert_eq!(without(0..10, &[2..4, 6..7]), [0..2, 4..6, 7..10]);
-    assert_eq!(without(3..13, &[2..4, 9..12]), [4..9, 12..13]);
-    assert!(without(3..4, &[2..5, 7..8]).is_empty());
-    assert_eq!(without(3..7, &[1..2, 5..5]), [3..5, 5..7]);
+    assert_eq!(remove_holes(0..10, &[2..4, 6..7]), [0..2, 4..6, 7..10]);
+    assert_eq!(remove_holes(3..13, &[2..4, 9..12]), [4..9, 12..13]);
+    assert!(remove_holes(3..4, &[2..5, 7..8]).is_empty());
+    assert_eq!(remove_holes(3..7, &[1..2, 5..5]), [3..5, 5..7]);
 }
 
 #[test]
 fn union_is_sorted_and_disjoint() {
-    assert_eq!(union(vec![5..6, 0..2, 1..3, 3..4]), [0..4, 5..6]);
-    assert!(touch(&[0..4, 5..6], &(3..5)));
-    assert!(!touch(&[0..4, 5..6], &(4..5)));
+    assert_eq!(merge_ranges(vec![5..6, 0..2, 1..3, 3..4]), [0..4, 5..6]);
+    assert!(touches_any(&[0..4, 5..6], &(3..5)));
+    assert!(!touches_any(&[0..4, 5..6], &(4..5)));
 }

@@ -96,7 +96,7 @@ impl<C: Ord + Clone, M: PartialEq> ReactionNotes<C, M> {
     pub fn of_chat(&self, chat: &C, author: u64) -> Vec<Quote> {
         let reactions = self.chats.get(chat).into_iter().flatten();
         reactions
-            .map(|reaction| reaction.quote(author, &self.place_of(&reaction.message)))
+            .map(|reaction| reaction.quote_reaction(author, &self.place_of(&reaction.message)))
             .collect()
     }
 
@@ -119,7 +119,7 @@ impl<C: Ord + Clone, M: PartialEq> ReactionNotes<C, M> {
 
 impl<M> UserReaction<M> {
     /// Describes the reaction. Only that of another person is untrusted.
-    fn quote(&self, author: u64, place: &str) -> Quote {
+    fn quote_reaction(&self, author: u64, place: &str) -> Quote {
         let Self { user, name, emoji, .. } = self;
         if *user == author {
             let text = format!("[the author of this message reacted with {emoji} to {place}]");

@@ -59,7 +59,7 @@ impl<C: Ord + Clone, M: PartialEq> RecentMessages<C, M> {
         let new = || ChatMessages { last: 0, messages: VecDeque::new() };
         let chat = self.chats.entry(chat).or_insert_with(new);
         chat.last = self.noted;
-        chat.messages.push_back((id, shorten(quote)));
+        chat.messages.push_back((id, shorten_quote(quote)));
         if chat.messages.len() > self.limit {
             chat.messages.pop_front();
         }
@@ -82,7 +82,7 @@ impl<C: Ord + Clone, M: PartialEq> RecentMessages<C, M> {
         let messages = self.chats.get_mut(chat).map(|chat| &mut chat.messages);
         let mut messages = messages.into_iter().flatten();
         if let Some((_, known)) = messages.find(|(known, _)| known == original) {
-            *known = shorten(quote);
+            *known = shorten_quote(quote);
         }
     }
 
@@ -120,7 +120,7 @@ impl<C: Ord + Clone, M: PartialEq> RecentMessages<C, M> {
     }
 }
 
-fn shorten(quote: Quote) -> Quote {
+fn shorten_quote(quote: Quote) -> Quote {
     Quote { text: quote.text.chars().take(MAX_TEXT).collect(), ..quote }
 }
 

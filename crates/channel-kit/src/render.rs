@@ -7,10 +7,10 @@ use avocet_text::sanitise;
 use links::OpenLink;
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, LinkType, Tag, TagEnd};
 
-use crate::builder::Builder;
+use crate::builder::StyledBuilder;
 use crate::fences::lengthen_outer;
-use crate::pieces::{MarkdownPiece, pieces};
-use crate::source::prepare;
+use crate::pieces::{MarkdownPiece, split_pieces};
+use crate::source::prepare_source;
 use crate::styled::{Styled, from_first_line};
 use crate::table::TextTable;
 use avocet_protocol::{Content, Style};
@@ -37,20 +37,20 @@ impl Styled {
 /// or list begins its lines with `> `.
 #[must_use]
 pub fn render(markdown: &str) -> Styled {
-    render_with(markdown, Headings::Bold)
+    render_with(markdown, HeadingForm::Bold)
 }
 
 /// Renders Markdown like [`render`], for a platform with headings and small print: `# `, `## `,
 /// `### ` and `-# ` at the beginning of a line outside of lists and quotes.
 pub(crate) fn render_with_headings(markdown: &str) -> Styled {
-    render_with(markdown, Headings::Styled)
+    render_with(markdown, HeadingForm::Styled)
 }
 
-fn render_with(markdown: &str, headings: Headings) -> Styled {
+fn render_with(markdown: &str, headings: HeadingForm) -> Styled {
     let text = sanitise(markdown).text.replace("\r\n", "\n").replace('\r', "\n");
-    let mut renderer = Renderer { headings, ..Renderer::default() };
-    for piece in pieces(&prepare(&lengthen_outer(&text))) {
-        renderer.piece(piece);
+    let mut renderer = MarkdownRenderer { headings, ..MarkdownRenderer::default() };
+    for piece in split_pieces(&prepare_source(&lengthen_outer(&text))) {
+        renderer.render_piece(piece);
     }
     let styled = renderer.out.finish();
     // An answer that consists of markup alone is still an answer.
@@ -59,7 +59,7 @@ fn render_with(markdown: &str, headings: Headings) -> Styled {
 
 /// The form in which headings are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Headings {
+enum HeadingForm {
     /// As bold lines.
     #[default]
     Bold,
@@ -74,8 +74,8 @@ const SMALL: &str = "-# ";
 const RULE: &str = "──────────";
 
 #[derive(Debug, Default)]
-struct Renderer {
-    out: Builder,
+struct MarkdownRenderer {
+    out: StyledBuilder,
     /// The next number of each open list; `None` for bullets.
     lists: Vec<Option<u64>>,
     /// The open links and images, the outermost first.
@@ -85,8 +85,8 @@ struct Renderer {
     /// For each open element of a kind that cannot contain itself: `true` if the element opened a
     /// style.
     began: Vec<bool>,
-    quotes: Vec<Quoted>,
-    headings: Headings,
+    quotes: Vec<QuoteForm>,
+    headings: HeadingForm,
     /// The style of the open heading.
     heading: Option<Style>,
     /// `true` if the next text begins a line of a paragraph.
@@ -97,44 +97,44 @@ struct Renderer {
 
 /// The form in which a quote is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Quoted {
+enum QuoteForm {
     Styled,
     Inner,
 }
 
-impl Renderer {
-    fn piece(&mut self, piece: MarkdownPiece<'_>) {
+impl MarkdownRenderer {
+    fn render_piece(&mut self, piece: MarkdownPiece<'_>) {
         match piece {
-            MarkdownPiece::SpoilerBegin => self.begin(Style::Spoiler),
-            MarkdownPiece::SpoilerEnd => self.end(&Style::Spoiler),
+            MarkdownPiece::SpoilerBegin => self.begin_style(Style::Spoiler),
+            MarkdownPiece::SpoilerEnd => self.end_style(&Style::Spoiler),
             MarkdownPiece::Event(Event::Start(tag)) => self.start_tag(tag),
             MarkdownPiece::Event(Event::End(tag)) => self.end_tag(tag),
-            MarkdownPiece::Event(event) => self.leaf(event),
+            MarkdownPiece::Event(event) => self.render_leaf(event),
         }
     }
 
-    fn leaf(&mut self, event: Event<'_>) {
+    fn render_leaf(&mut self, event: Event<'_>) {
         let was_line_start = std::mem::take(&mut self.is_line_start);
         match event {
             Event::Text(text) if was_line_start && self.is_small(&text) => {
                 self.out.open(Style::Small);
-                self.text(&text[SMALL.len()..]);
+                self.push_text(&text[SMALL.len()..]);
             }
             Event::Code(code) => self.inline_code(&code),
             Event::Text(text)
             | Event::Html(text)
             | Event::InlineHtml(text)
             | Event::InlineMath(text)
-            | Event::DisplayMath(text) => self.text(&text),
-            Event::FootnoteReference(label) => self.text(&format!("[{label}]")),
+            | Event::DisplayMath(text) => self.push_text(&text),
+            Event::FootnoteReference(label) => self.push_text(&format!("[{label}]")),
             Event::SoftBreak | Event::HardBreak => {
                 self.out.close(&Style::Small);
                 self.is_line_start = true;
                 // A heading of a platform is one line.
                 let in_heading = matches!(self.heading, Some(Style::Heading { .. }));
-                self.text(if in_heading { " " } else { "\n" });
+                self.push_text(if in_heading { " " } else { "\n" });
             }
-            Event::TaskListMarker(done) => self.text(if done { "☑ " } else { "☐ " }),
+            Event::TaskListMarker(done) => self.push_text(if done { "☑ " } else { "☐ " }),
             Event::Rule => {
                 self.out.begin_block();
                 self.out.push(RULE);
@@ -154,11 +154,11 @@ impl Renderer {
             Tag::Heading { level, .. } => {
                 self.out.begin_block();
                 let style = self.heading_style(level);
-                self.begin(style.clone());
+                self.begin_style(style.clone());
                 self.heading = Some(style);
             }
             Tag::BlockQuote(_) => self.begin_quote(),
-            Tag::CodeBlock(kind) => self.code = Some((language(&kind), String::new())),
+            Tag::CodeBlock(kind) => self.code = Some((fence_language(&kind), String::new())),
             Tag::List(number) => self.begin_list(number),
             Tag::Item => self.begin_item(),
             Tag::FootnoteDefinition(label) => {
@@ -168,9 +168,9 @@ impl Renderer {
             Tag::Table(alignments) => self.table = Some(TextTable::new(alignments)),
             Tag::TableHead | Tag::TableRow => self.in_table(TextTable::begin_row),
             Tag::TableCell => self.in_table(TextTable::begin_cell),
-            Tag::Emphasis => self.begin(Style::Italic),
-            Tag::Strong => self.begin(Style::Bold),
-            Tag::Strikethrough => self.begin(Style::Strike),
+            Tag::Emphasis => self.begin_style(Style::Italic),
+            Tag::Strong => self.begin_style(Style::Bold),
+            Tag::Strikethrough => self.begin_style(Style::Strike),
             Tag::Link { link_type, dest_url, .. } => self.begin_link(link_type, &dest_url),
             Tag::Image { dest_url, .. } => self.begin_link(LinkType::Inline, &dest_url),
             Tag::DefinitionList
@@ -186,7 +186,7 @@ impl Renderer {
         match tag {
             TagEnd::Heading(_) => {
                 let style = self.heading.take().unwrap_or(Style::Bold);
-                self.end(&style);
+                self.end_style(&style);
                 self.end_block();
             }
             TagEnd::BlockQuote(_) => self.end_quote(),
@@ -201,9 +201,9 @@ impl Renderer {
                 self.end_block();
             }
             TagEnd::Table => self.end_table(),
-            TagEnd::Emphasis => self.end(&Style::Italic),
-            TagEnd::Strong => self.end(&Style::Bold),
-            TagEnd::Strikethrough => self.end(&Style::Strike),
+            TagEnd::Emphasis => self.end_style(&Style::Italic),
+            TagEnd::Strong => self.end_style(&Style::Bold),
+            TagEnd::Strikethrough => self.end_style(&Style::Strike),
             TagEnd::Link | TagEnd::Image => self.end_link(),
             TagEnd::Paragraph | TagEnd::HtmlBlock => {
                 self.out.close(&Style::Small);
@@ -243,7 +243,7 @@ impl Renderer {
             || !self.quotes.is_empty()
             || self.table.is_some()
             || self.heading.is_some();
-        self.headings == Headings::Styled && !is_inside
+        self.headings == HeadingForm::Styled && !is_inside
     }
 
     /// Ends a block: the following text starts on a new line.
@@ -251,7 +251,7 @@ impl Renderer {
         self.out.break_lines(if self.out.is_indented() { 1 } else { 2 });
     }
 
-    fn text(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         if let Some((_, code)) = &mut self.code {
             code.push_str(text);
         } else if let Some(table) = &mut self.table {
@@ -263,7 +263,7 @@ impl Renderer {
 
     fn inline_code(&mut self, code: &str) {
         if self.table.is_some() {
-            self.text(code);
+            self.push_text(code);
         } else {
             self.out.push_styled(code, &Style::Code);
         }
@@ -271,12 +271,12 @@ impl Renderer {
 
     /// Begins a style. Elements of one kind end in reverse order, so the last one that began ends
     /// first.
-    fn begin(&mut self, style: Style) {
+    fn begin_style(&mut self, style: Style) {
         let is_new = self.table.is_none() && self.out.open(style);
         self.began.push(is_new);
     }
 
-    fn end(&mut self, style: &Style) {
+    fn end_style(&mut self, style: &Style) {
         if self.began.pop() == Some(true) {
             self.out.close(style);
         }
@@ -287,18 +287,18 @@ impl Renderer {
         let is_inner = self.out.is_indented() || !self.quotes.is_empty();
         if is_inner {
             self.out.begin_inner_quote();
-            self.quotes.push(Quoted::Inner);
+            self.quotes.push(QuoteForm::Inner);
         } else {
             self.out.begin_block();
             self.out.open(Style::Quote);
-            self.quotes.push(Quoted::Styled);
+            self.quotes.push(QuoteForm::Styled);
         }
     }
 
     fn end_quote(&mut self) {
         match self.quotes.pop() {
-            Some(Quoted::Inner) => self.out.end_margin(),
-            Some(Quoted::Styled) => {
+            Some(QuoteForm::Inner) => self.out.end_margin(),
+            Some(QuoteForm::Styled) => {
                 self.out.close(&Style::Quote);
             }
             None => {}
@@ -378,7 +378,7 @@ impl Renderer {
 }
 
 /// Returns the first word behind a fence if it can be a language's name.
-fn language(kind: &CodeBlockKind<'_>) -> Option<String> {
+fn fence_language(kind: &CodeBlockKind<'_>) -> Option<String> {
     let CodeBlockKind::Fenced(info) = kind else { return None };
     let word = info.split([' ', '\t', ',']).next()?;
     let fits = |c: char| c.is_ascii_alphanumeric() || "+#_.-".contains(c);

@@ -5,7 +5,7 @@
 pub(crate) const EDGE: char = '\u{2060}';
 
 /// Returns Markdown whose formulas are escaped, and whose emphasis is recognised next to punctuation.
-pub(crate) fn prepare(markdown: &str) -> String {
+pub(crate) fn prepare_source(markdown: &str) -> String {
     with_edges(&with_formulas(markdown))
 }
 
@@ -20,8 +20,8 @@ fn with_formulas(text: &str) -> String {
             let code = code_length(from);
             out.push_str(&from[..code]);
             code
-        } else if let Some(formula) = formula(from, out.chars().next_back()) {
-            escape(&from[..formula], &mut out);
+        } else if let Some(formula) = formula_length(from, out.chars().next_back()) {
+            escape_formula(&from[..formula], &mut out);
             formula
         } else {
             // An escaped character begins nothing.
@@ -52,7 +52,7 @@ fn code_length(from: &str) -> usize {
 }
 
 /// Returns the bytes of the formula that begins here.
-fn formula(from: &str, before: Option<char>) -> Option<usize> {
+fn formula_length(from: &str, before: Option<char>) -> Option<usize> {
     const PAIRS: [(&str, &str); 4] = [("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$")];
     let (open, close) = PAIRS.into_iter().find(|(open, _)| from.starts_with(open))?;
     let inner = &from[open.len()..];
@@ -79,7 +79,7 @@ fn has_command(text: &str) -> bool {
     text.split('\\').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
-fn escape(formula: &str, out: &mut String) {
+fn escape_formula(formula: &str, out: &mut String) {
     for c in formula.chars() {
         if c.is_ascii_punctuation() {
             out.push('\\');

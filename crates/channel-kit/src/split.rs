@@ -2,7 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::breaks::Breaks;
+use crate::breaks::BreakFinder;
 use crate::styled::{Styled, from_first_line};
 
 /// The size limit of one message.
@@ -41,7 +41,7 @@ impl Limit {
         Self { most: self.most.saturating_sub(reserve), ..self }
     }
 
-    fn fits(&self, styled: &Styled) -> bool {
+    fn fits_limit(&self, styled: &Styled) -> bool {
         (self.measure)(styled) <= self.most
     }
 }
@@ -57,7 +57,7 @@ pub fn split(styled: &Styled, limit: Limit) -> Vec<Styled> {
     let mut rest = RemainingText { styled: styled.clone(), at: 0, limit };
     let mut chunks = Vec::new();
     while rest.skip_white_space() {
-        let end = rest.end();
+        let end = rest.next_end();
         chunks.push(rest.styled.slice(rest.at..end));
         rest.at = end;
         rest.styled.styles.retain(|style| style.end > end);
@@ -79,22 +79,22 @@ impl RemainingText {
     /// Skips white space. Returns `false` at the end of the text. Lines of code keep their
     /// indentation if it fits.
     fn skip_white_space(&mut self) -> bool {
-        let breaks = Breaks::of(&self.styled);
-        let visible = breaks.visible(self.at);
+        let breaks = BreakFinder::in_styled(&self.styled);
+        let visible = breaks.next_visible(self.at);
         let line = self.styled.text.len() - from_first_line(&self.styled.text[self.at..]).len();
         let is_indented_code = line < visible && breaks.is_code(line);
-        let keeps = is_indented_code && self.reach(line) > visible;
+        let keeps = is_indented_code && self.furthest_end(line) > visible;
         self.at = if keeps { line } else { visible };
         self.at < self.styled.text.len()
     }
 
     /// Returns the end of the next chunk, which is behind `at`.
-    fn end(&mut self) -> usize {
-        let mut most = self.reach(self.at);
+    fn next_end(&mut self) -> usize {
+        let mut most = self.furthest_end(self.at);
         if most == self.at || self.breaks_what_plain_text_keeps(most) {
             self.drop_styles();
-            self.at = Breaks::of(&self.styled).visible(self.at);
-            most = self.reach(self.at);
+            self.at = BreakFinder::in_styled(&self.styled).next_visible(self.at);
+            most = self.furthest_end(self.at);
         }
         if most == self.styled.text.len() {
             return most;
@@ -107,15 +107,15 @@ impl RemainingText {
     /// next place is tried.
     fn at_break(&self, most: usize) -> Option<usize> {
         const TRIES: usize = 4;
-        let breaks = Breaks::of(&self.styled);
-        let ends = std::iter::successors(breaks.best(self.at, most), |&end| {
-            breaks.best(self.at, self.styled.text.floor_char_boundary(end - 1))
+        let breaks = BreakFinder::in_styled(&self.styled);
+        let ends = std::iter::successors(breaks.best_break(self.at, most), |&end| {
+            breaks.best_break(self.at, self.styled.text.floor_char_boundary(end - 1))
         });
-        ends.take(TRIES).find(|&end| self.fits(self.at, end))
+        ends.take(TRIES).find(|&end| self.can_end_at(self.at, end))
     }
 
-    fn fits(&self, start: usize, end: usize) -> bool {
-        self.limit.fits(&self.styled.slice(start..end))
+    fn can_end_at(&self, start: usize, end: usize) -> bool {
+        self.limit.fits_limit(&self.styled.slice(start..end))
     }
 
     /// Returns `true` if a cut at `most` is inside the first grapheme, which would fit without its
@@ -123,19 +123,19 @@ impl RemainingText {
     fn breaks_what_plain_text_keeps(&self, most: usize) -> bool {
         let first = self.styled.text[self.at..].graphemes(true).next().unwrap_or_default();
         let plain = Styled { text: first.to_owned(), styles: Vec::new() };
-        most < self.at + first.len() && self.limit.fits(&plain)
+        most < self.at + first.len() && self.limit.fits_limit(&plain)
     }
 
     /// Returns the largest possible end of a chunk from `start`.
-    fn reach(&self, start: usize) -> usize {
+    fn furthest_end(&self, start: usize) -> usize {
         let text = &self.styled.text[start..];
         let ends = text.char_indices().map(|(at, c)| start + at + c.len_utf8());
         let ends: Vec<usize> = ends.take(self.limit.most).collect();
         let last = ends.last().copied().unwrap_or(start);
-        if self.fits(start, last) {
+        if self.can_end_at(start, last) {
             return last;
         }
-        let fitting = ends.partition_point(|&end| self.fits(start, end));
+        let fitting = ends.partition_point(|&end| self.can_end_at(start, end));
         fitting.checked_sub(1).map_or(start, |index| ends[index])
     }
 
@@ -144,10 +144,11 @@ impl RemainingText {
     fn between_graphemes(&self, most: usize) -> usize {
         let text = &self.styled.text[self.at..];
         let ends = text.grapheme_indices(true).map(|(at, part)| self.at + at + part.len());
-        let visible = Breaks::of(&self.styled).visible(self.at);
+        let visible = BreakFinder::in_styled(&self.styled).next_visible(self.at);
         let ends: Vec<usize> =
             ends.take_while(|&end| end <= most).filter(|&end| end > visible).collect();
-        let fitting = ends.into_iter().rev().find(|&end| end == most || self.fits(self.at, end));
+        let fitting =
+            ends.into_iter().rev().find(|&end| end == most || self.can_end_at(self.at, end));
         let first = text.chars().next().map_or(0, char::len_utf8);
         fitting.unwrap_or(most).max(self.at + first)
     }

@@ -149,7 +149,7 @@ fn split_cuts_a_very_long_text_in_linear_time() {
 fn assert_cuts(whole: &Styled, limit: Limit) {
     let chunks = split(whole, limit);
     for chunk in &chunks {
-        assert!(limit.fits(chunk), "too long: {chunk:?}");
+        assert!(limit.fits_limit(chunk), "too long: {chunk:?}");
         assert_valid(chunk);
         assert_eq!(chunk.text.trim().is_empty(), whole.text.is_empty(), "{whole:?}");
     }

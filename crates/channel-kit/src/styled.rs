@@ -5,7 +5,7 @@ use std::ops::Range;
 use avocet_protocol::{Style, StyleRange};
 use serde::{Deserialize, Serialize};
 
-use crate::ranges::nested;
+use crate::ranges::nest_styles;
 
 /// Plain text and the styles of its parts.
 ///
@@ -55,7 +55,7 @@ impl Styled {
             StyleRange::new(start..end, style.style.clone())
         });
         let styles = styles.collect();
-        trimmed(Self { text: self.text[range].to_owned(), styles })
+        trim_ranges(Self { text: self.text[range].to_owned(), styles })
     }
 
     /// Brings a built text into the promised form. Removes white space at the ends of the text and
@@ -65,15 +65,15 @@ impl Styled {
         self.styles = ranges.filter(|range| !range.is_empty()).collect();
         self.styles.sort_by_key(|style| style.start);
         let deletions = idle_white_space(&self);
-        trimmed(delete(self, &deletions))
+        trim_ranges(delete_ranges(self, &deletions))
     }
 }
 
 /// Moves the ends of all ranges off white space and nests the result.
-fn trimmed(mut styled: Styled) -> Styled {
+fn trim_ranges(mut styled: Styled) -> Styled {
     styled.text.truncate(styled.text.trim_end().len());
     let ranges = styled.styles.into_iter().map(|range| trimmed_range(range, &styled.text));
-    styled.styles = nested(ranges.collect());
+    styled.styles = nest_styles(ranges.collect());
     styled
 }
 
@@ -133,7 +133,7 @@ fn idle_in_run(text: &str, start: usize, run: &str) -> impl Iterator<Item = Rang
 }
 
 /// Deletes parts of a text; its ranges shrink with it.
-fn delete(styled: Styled, deletions: &[Range<usize>]) -> Styled {
+fn delete_ranges(styled: Styled, deletions: &[Range<usize>]) -> Styled {
     let mut text = String::with_capacity(styled.text.len());
     let mut from = 0;
     for gone in deletions {

@@ -7,7 +7,7 @@ use avocet_protocol::{Style, StyleRange};
 use serde::Serialize;
 
 use crate::link::MAX_URL_CHARS;
-use crate::ranges::{nested, touch, union, without};
+use crate::ranges::{merge_ranges, nest_styles, remove_holes, touches_any};
 use crate::split::Limit;
 use crate::styled::{Styled, trimmed_range};
 
@@ -72,24 +72,24 @@ pub enum EntityKind {
 /// indentation. Mail addresses are plain: Telegram finds them itself, and refuses `mailto` links.
 #[must_use]
 pub fn entities(styled: &Styled) -> Vec<Entity> {
-    let mut offsets = Offsets { text: &styled.text, byte: 0, utf16: 0 };
+    let mut offsets = Utf16Offsets { text: &styled.text, byte: 0, utf16: 0 };
     let entity = |StyleRange { start, end, style }: StyleRange| {
-        let offset = offsets.at(start);
+        let offset = offsets.offset_at(start);
         let length = styled.text[start..end].encode_utf16().count();
         Entity { kind: kind(style), offset, length }
     };
-    allowed(styled).into_iter().map(entity).collect()
+    allowed_ranges(styled).into_iter().map(entity).collect()
 }
 
 /// Converts byte positions to UTF-16 offsets. Positions have to be passed in ascending order.
-struct Offsets<'a> {
+struct Utf16Offsets<'a> {
     text: &'a str,
     byte: usize,
     utf16: usize,
 }
 
-impl Offsets<'_> {
-    fn at(&mut self, byte: usize) -> usize {
+impl Utf16Offsets<'_> {
+    fn offset_at(&mut self, byte: usize) -> usize {
         self.utf16 += self.text[self.byte..byte].encode_utf16().count();
         self.byte = byte;
         self.utf16
@@ -110,30 +110,31 @@ fn kind(style: Style) -> EntityKind {
 }
 
 /// Returns the ranges that Telegram accepts, sorted and nested.
-fn allowed(styled: &Styled) -> Vec<StyleRange> {
-    let ranges = trimmed(&styled.text, styled.styles.clone());
-    let opaque = places(&ranges, |style| matches!(style, Style::Spoiler | Style::Link { .. }));
-    let quotes = places(&ranges, |style| matches!(style, Style::Quote));
+fn allowed_ranges(styled: &Styled) -> Vec<StyleRange> {
+    let ranges = trim_code_ranges(&styled.text, styled.styles.clone());
+    let opaque = places_of(&ranges, |style| matches!(style, Style::Spoiler | Style::Link { .. }));
+    let quotes = places_of(&ranges, |style| matches!(style, Style::Quote));
     let is_in_quote = |code: &Range<usize>| {
         quotes.iter().any(|quote| quote.start <= code.start && code.end <= quote.end)
     };
-    let may_be_code =
-        |code: &Range<usize>| !touch(&opaque, code) && (!touch(&quotes, code) || is_in_quote(code));
+    let may_be_code = |code: &Range<usize>| {
+        !touches_any(&opaque, code) && (!touches_any(&quotes, code) || is_in_quote(code))
+    };
     let kept = ranges.into_iter().filter(|range| match &range.style {
         Style::Code => may_be_code(&range.range()),
         Style::Link { url } => is_linkable(url),
         _ => true,
     });
     let kept: Vec<StyleRange> = kept.collect();
-    let (code, blocks) = (places(&kept, is_code), places(&kept, is_block));
+    let (code, blocks) = (places_of(&kept, is_code), places_of(&kept, is_block));
     let cut = kept.into_iter().flat_map(|range| match range.style {
-        Style::Quote => around(range, &blocks),
-        _ => around(range, &code),
+        Style::Quote => split_around_code(range, &blocks),
+        _ => split_around_code(range, &code),
     });
-    let mut cut = nested(cut.collect());
+    let mut cut = nest_styles(cut.collect());
     loop {
         // A range that is cut at the end of another may now begin or end in white space.
-        let again = nested(trimmed(&styled.text, cut.clone()));
+        let again = nest_styles(trim_code_ranges(&styled.text, cut.clone()));
         if again == cut {
             return cut;
         }
@@ -150,22 +151,22 @@ fn is_block(style: &Style) -> bool {
 }
 
 /// Returns the places of the styles for which `is` holds.
-fn places(ranges: &[StyleRange], is: impl Fn(&Style) -> bool) -> Vec<Range<usize>> {
+fn places_of(ranges: &[StyleRange], is: impl Fn(&Style) -> bool) -> Vec<Range<usize>> {
     let ranges = ranges.iter().filter(|range| is(&range.style));
-    union(ranges.map(StyleRange::range).collect())
+    merge_ranges(ranges.map(StyleRange::range).collect())
 }
 
 /// Returns a range without the code in it. A range of code is returned as it is.
-fn around(range: StyleRange, code: &[Range<usize>]) -> Vec<StyleRange> {
+fn split_around_code(range: StyleRange, code: &[Range<usize>]) -> Vec<StyleRange> {
     if is_code(&range.style) {
         return vec![range];
     }
-    let parts = without(range.range(), code).into_iter();
+    let parts = remove_holes(range.range(), code).into_iter();
     parts.map(|part| StyleRange::new(part, range.style.clone())).collect()
 }
 
 /// Trims the ranges. Only code blocks may begin in white space.
-fn trimmed(text: &str, ranges: Vec<StyleRange>) -> Vec<StyleRange> {
+fn trim_code_ranges(text: &str, ranges: Vec<StyleRange>) -> Vec<StyleRange> {
     let trim = |range| {
         let mut range = trimmed_range(range, text);
         if !matches!(range.style, Style::Pre { .. }) {

@@ -19,7 +19,7 @@ pub(super) fn push(out: &mut String, text: &str, position: TextPosition) {
         rest = push_line_start(out, text);
     }
     while let Some(c) = rest.chars().next() {
-        let address = if !position.in_link && c == 'h' { address(rest) } else { None };
+        let address = if !position.in_link && c == 'h' { leading_address(rest) } else { None };
         if let Some(address) = address {
             out.push('<');
             out.push_str(address);
@@ -50,12 +50,12 @@ fn mentions_all(text: &str) -> bool {
 }
 
 /// Returns the position in an address at which the server would read a mention of everybody.
-pub(super) fn mention(url: &str) -> Option<usize> {
+pub(super) fn find_mention(url: &str) -> Option<usize> {
     url.match_indices('@').map(|(at, _)| at).find(|&at| mentions_all(&url[at + 1..]))
 }
 
 /// Returns a link's target with its mentions percent-encoded.
-pub(super) fn target(url: &str) -> String {
+pub(super) fn escape_target(url: &str) -> String {
     url.replace("@everyone", "%40everyone").replace("@here", "%40here")
 }
 
@@ -80,11 +80,11 @@ fn push_line_start<'a>(out: &mut String, line: &'a str) -> &'a str {
 }
 
 /// Returns the web address that `text` begins with, without the punctuation behind it.
-fn address(text: &str) -> Option<&str> {
+fn leading_address(text: &str) -> Option<&str> {
     let after = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"))?;
     let ends = |c: char| c.is_whitespace() || c.is_control() || "<>\\`|\"".contains(c);
     let length = after.find(ends).unwrap_or(after.len());
-    let length = mention(&after[..length]).unwrap_or(length);
+    let length = find_mention(&after[..length]).unwrap_or(length);
     let whole = &text[..text.len() - after.len() + length];
     let has_bracket = whole.contains('(');
     let is_behind = |c: char| ".,:;!?'*_~]".contains(c) || (c == ')' && !has_bracket);

@@ -1,29 +1,29 @@
 //! Writes styled text as Markdown, from one edge of a style to the next.
 
 use super::escape::{self, TextPosition};
-use crate::ranges::nested;
+use crate::ranges::nest_styles;
 use crate::styled::Styled;
 use avocet_protocol::{Style, StyleRange};
 
 /// The written Markdown, and the text that it shows.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct WrittenMarkdown {
     pub(super) markdown: String,
     /// The text that `markdown` shows.
     pub(super) shown: String,
 }
 
-pub(super) fn write(styled: &Styled) -> Written {
-    let mut writer = Writer {
+pub(super) fn write(styled: &Styled) -> WrittenMarkdown {
+    let mut writer = MarkdownWriter {
         text: &styled.text,
         at: 0,
         open: Vec::new(),
         quoted: false,
         line_mark: "",
         linked: false,
-        out: Written::default(),
+        out: WrittenMarkdown::default(),
     };
-    for range in nested(styled.styles.clone()) {
+    for range in nest_styles(styled.styles.clone()) {
         writer.close_until(range.start);
         writer.open(&range);
     }
@@ -31,22 +31,22 @@ pub(super) fn write(styled: &Styled) -> Written {
     writer.out
 }
 
-struct Writer<'a> {
+struct MarkdownWriter<'a> {
     text: &'a str,
     /// The text before this position is written.
     at: usize,
     /// The ends of the open styles, and the text that closes each.
-    open: Vec<(usize, Closing)>,
+    open: Vec<(usize, StyleClosing)>,
     quoted: bool,
     /// The mark at the beginning of each line of a heading or of small print.
     line_mark: &'static str,
     linked: bool,
-    out: Written,
+    out: WrittenMarkdown,
 }
 
 /// The text at the end of a style.
 #[derive(Debug)]
-enum Closing {
+enum StyleClosing {
     Mark(&'static str),
     Quote,
     Line,
@@ -56,7 +56,7 @@ enum Closing {
     Address(String),
 }
 
-impl Writer<'_> {
+impl MarkdownWriter<'_> {
     /// Writes the text up to `until`, and the ends of styles on the way.
     fn close_until(&mut self, until: usize) {
         while let Some((end, closing)) = self.open.pop_if(|(end, _)| *end <= until) {
@@ -66,16 +66,16 @@ impl Writer<'_> {
         self.write_text(until.min(self.text.len()));
     }
 
-    fn close(&mut self, closing: Closing) {
+    fn close(&mut self, closing: StyleClosing) {
         match closing {
-            Closing::Mark(mark) => self.out.markdown.push_str(mark),
-            Closing::Quote => self.quoted = false,
-            Closing::Line => self.line_mark = "",
-            Closing::Link(url) => {
+            StyleClosing::Mark(mark) => self.out.markdown.push_str(mark),
+            StyleClosing::Quote => self.quoted = false,
+            StyleClosing::Line => self.line_mark = "",
+            StyleClosing::Link(url) => {
                 self.out.markdown.push_str(&format!("](<{url}>)"));
                 self.linked = false;
             }
-            Closing::Address(url) => {
+            StyleClosing::Address(url) => {
                 self.linked = false;
                 self.out.markdown.push_str(" (");
                 let position = TextPosition { at_line_start: false, in_link: false };
@@ -88,10 +88,10 @@ impl Writer<'_> {
 
     fn open(&mut self, range: &StyleRange) {
         let closing = match &range.style {
-            Style::Bold => self.mark("**"),
-            Style::Italic => self.mark(self.italic(range)),
-            Style::Strike => self.mark("~~"),
-            Style::Spoiler => self.mark("||"),
+            Style::Bold => self.open_mark("**"),
+            Style::Italic => self.open_mark(self.italic_mark(range)),
+            Style::Strike => self.open_mark("~~"),
+            Style::Spoiler => self.open_mark("||"),
             Style::Heading { level: 1 } => self.mark_line("# "),
             Style::Heading { level: 2 } => self.mark_line("## "),
             Style::Heading { .. } => self.mark_line("### "),
@@ -101,7 +101,7 @@ impl Writer<'_> {
                 if self.is_line_start() {
                     self.out.markdown.push_str("> ");
                 }
-                Closing::Quote
+                StyleClosing::Quote
             }
             Style::Code => return self.write_code(range.end),
             Style::Pre { language } => return self.write_pre(range.end, language.as_deref()),
@@ -113,23 +113,23 @@ impl Writer<'_> {
         self.open.push((range.end, closing));
     }
 
-    fn mark(&mut self, mark: &'static str) -> Closing {
+    fn open_mark(&mut self, mark: &'static str) -> StyleClosing {
         self.out.markdown.push_str(mark);
-        Closing::Mark(mark)
+        StyleClosing::Mark(mark)
     }
 
     /// Begins lines with a mark. Text that begins inside of a line has none.
-    fn mark_line(&mut self, mark: &'static str) -> Closing {
+    fn mark_line(&mut self, mark: &'static str) -> StyleClosing {
         if !self.is_line_start() {
-            return Closing::Line;
+            return StyleClosing::Line;
         }
         self.line_mark = mark;
         self.out.markdown.push_str(mark);
-        Closing::Line
+        StyleClosing::Line
     }
 
     /// Underscores differ from the asterisks of bold, but have no effect inside a word.
-    fn italic(&self, range: &StyleRange) -> &'static str {
+    fn italic_mark(&self, range: &StyleRange) -> &'static str {
         let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
         let before = is_word(self.text[..range.start].chars().next_back());
         let after = is_word(self.text[range.end..].chars().next());
@@ -137,10 +137,10 @@ impl Writer<'_> {
     }
 
     /// Opens a link. Discord refuses to hide an address behind a text that looks like an address.
-    fn open_link(&mut self, range: &StyleRange, url: &str) -> Option<Closing> {
+    fn open_link(&mut self, range: &StyleRange, url: &str) -> Option<StyleClosing> {
         let text = &self.text[range.range()];
         let is_web = url.starts_with("http://") || url.starts_with("https://");
-        if is_web && text == url && escape::mention(url).is_none() {
+        if is_web && text == url && escape::find_mention(url).is_none() {
             self.out.markdown.push_str(&format!("<{url}>"));
             self.out.shown.push_str(url);
             self.at = range.end;
@@ -151,11 +151,11 @@ impl Writer<'_> {
             return None;
         }
         if !is_web || text.contains("://") || text.contains("www.") {
-            return Some(Closing::Address(shown.to_owned()));
+            return Some(StyleClosing::Address(shown.to_owned()));
         }
         self.linked = true;
         self.out.markdown.push('[');
-        Some(Closing::Link(escape::target(url)))
+        Some(StyleClosing::Link(escape::escape_target(url)))
     }
 
     fn write_code(&mut self, end: usize) {
@@ -197,7 +197,7 @@ impl Writer<'_> {
             let text = line.strip_suffix('\n').unwrap_or(line);
             let position = TextPosition { at_line_start, in_link: self.linked };
             escape::push(&mut self.out.markdown, text, position);
-            self.out.shown.push_str(&shown(text, at_line_start));
+            self.out.shown.push_str(&spaces_for_tabs(text, at_line_start));
             if text.len() < line.len() {
                 let line_break = self.line_break();
                 self.out.markdown.push_str(&line_break);
@@ -208,7 +208,7 @@ impl Writer<'_> {
 }
 
 /// Replaces tabs in the indentation of a line by spaces.
-fn shown(line: &str, is_line_start: bool) -> String {
+fn spaces_for_tabs(line: &str, is_line_start: bool) -> String {
     let indented = line.len() - line.trim_start_matches([' ', '\t']).len();
     let (indentation, text) = line.split_at(if is_line_start { indented } else { 0 });
     indentation.replace('\t', "    ") + text

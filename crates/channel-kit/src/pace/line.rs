@@ -60,7 +60,7 @@ impl<'p> QueuePosition<'p> {
     }
 
     /// Waits for `wait`. If `wait` is `None`, waits until the chat is the first.
-    pub(super) async fn wait(&self, clock: &dyn Clock, wait: Option<Duration>) {
+    pub(super) async fn wait_for_turn(&self, clock: &dyn Clock, wait: Option<Duration>) {
         match wait {
             None => self.is_first.notified().await,
             Some(wait) => clock.sleep(wait).await,

@@ -17,7 +17,7 @@ const SAME_END: Duration = Duration::from_secs(2);
 
 /// The refusals of the last seconds.
 #[derive(Debug, Default)]
-pub(super) struct Refusals(Vec<ChatRefusal>);
+pub(super) struct RecentRefusals(Vec<ChatRefusal>);
 
 #[derive(Debug)]
 struct ChatRefusal {
@@ -26,10 +26,10 @@ struct ChatRefusal {
     until: Duration,
 }
 
-impl Refusals {
+impl RecentRefusals {
     /// Records that a chat is refused until a given time. Returns the end of the account's limit;
     /// `None` if the refusal may concern this chat alone.
-    pub(super) fn note(
+    pub(super) fn note_refusal(
         &mut self,
         chat: &ChatId,
         at: Duration,

@@ -26,7 +26,7 @@ const LONGEST_DELAY: Duration = Duration::from_secs(4);
 const LONGEST_ANSWER: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
-pub(super) struct Slots {
+pub(super) struct AccountSlots {
     rate: Rate,
     /// The time at which the next turn is free.
     next: Duration,
@@ -40,7 +40,7 @@ pub(super) struct Slots {
     requests: u64,
 }
 
-impl Slots {
+impl AccountSlots {
     pub(super) fn new(rate: Rate) -> Self {
         Self {
             rate,
@@ -53,24 +53,28 @@ impl Slots {
     }
 
     /// The time until a turn can be granted, or until a new check is worthwhile.
-    pub(super) fn wait(&self, now: Duration) -> Duration {
+    pub(super) fn time_to_turn(&self, now: Duration) -> Duration {
         let wait = self.next.saturating_sub(now).max(self.full_for(now));
         // While a slow disk delays as many turns as fit into a stretch, further turns have to wait.
-        if self.granted(now) < self.most() { wait } else { wait.max(self.distance()) }
+        if self.count_granted(now) < self.most_requests() {
+            wait
+        } else {
+            wait.max(self.turn_distance())
+        }
     }
 
     /// The time that `turns` turns take.
     pub(super) fn time_of(&self, turns: usize) -> Duration {
-        self.distance().saturating_mul(u32::try_from(turns).unwrap_or(u32::MAX))
+        self.turn_distance().saturating_mul(u32::try_from(turns).unwrap_or(u32::MAX))
     }
 
     /// Returns `true` if more than half of the rate is free.
     pub(super) fn is_half_free(&self, now: Duration) -> bool {
-        self.granted(now) + self.counted(now).count() < self.rate.messages / 2
+        self.count_granted(now) + self.counted_until(now).count() < self.rate.messages / 2
     }
 
     /// Grants a turn, which counts until its request leaves.
-    pub(super) fn grant(&mut self, chat: &ChatId, now: Duration) {
+    pub(super) fn grant_turn(&mut self, chat: &ChatId, now: Duration) {
         self.grant_until(chat, now, now + LONGEST_DELAY);
     }
 
@@ -81,7 +85,7 @@ impl Slots {
 
     fn grant_until(&mut self, chat: &ChatId, now: Duration, until: Duration) {
         let earliest = now.saturating_sub(self.rate.per / CATCH_UP);
-        self.next = self.next.max(earliest) + self.distance();
+        self.next = self.next.max(earliest) + self.turn_distance();
         self.granted.retain(|(_, until)| *until > now);
         self.granted.push_back((chat.clone(), until));
     }
@@ -90,7 +94,7 @@ impl Slots {
     ///
     /// # Errors
     /// The time until the request may leave, or until a new check is worthwhile.
-    pub(super) fn leave(&mut self, chat: &ChatId, now: Duration) -> Result<u64, Duration> {
+    pub(super) fn start_request(&mut self, chat: &ChatId, now: Duration) -> Result<u64, Duration> {
         let full_for = self.full_for(now);
         if !full_for.is_zero() {
             return Err(full_for);
@@ -105,13 +109,13 @@ impl Slots {
     }
 
     /// Records the answer to a request.
-    pub(super) fn answered(&mut self, request: u64, now: Duration) {
+    pub(super) fn end_request(&mut self, request: u64, now: Duration) {
         self.under_way.remove(&request);
-        self.count(now);
+        self.count_request(now);
     }
 
     /// Counts a request that is answered now.
-    pub(super) fn count(&mut self, now: Duration) {
+    pub(super) fn count_request(&mut self, now: Duration) {
         self.answered.push_back(now);
         while self.answered.len() > self.rate.messages {
             self.answered.pop_front();
@@ -120,32 +124,34 @@ impl Slots {
 
     /// The time until one more request fits, or until a new check is worthwhile.
     fn full_for(&self, now: Duration) -> Duration {
-        let mut until: Vec<Duration> = self.counted(now).collect();
-        let Some(excess) = until.len().checked_sub(self.most()) else { return Duration::ZERO };
+        let mut until: Vec<Duration> = self.counted_until(now).collect();
+        let Some(excess) = until.len().checked_sub(self.most_requests()) else {
+            return Duration::ZERO;
+        };
         until.sort_unstable();
         // An answer may come at any time.
-        let soon = if self.under_way.is_empty() { Duration::MAX } else { self.distance() };
+        let soon = if self.under_way.is_empty() { Duration::MAX } else { self.turn_distance() };
         until[excess].saturating_sub(now).min(soon)
     }
 
     /// The time until which each request counts.
-    fn counted(&self, now: Duration) -> impl Iterator<Item = Duration> {
+    fn counted_until(&self, now: Duration) -> impl Iterator<Item = Duration> {
         let answered = self.answered.iter().map(|at| *at + self.rate.per);
         answered.chain(self.under_way.values().copied()).filter(move |until| *until > now)
     }
 
     /// The number of turns whose requests have not left.
-    fn granted(&self, now: Duration) -> usize {
+    fn count_granted(&self, now: Duration) -> usize {
         self.granted.iter().filter(|(_, until)| *until > now).count()
     }
 
     /// The most requests in any stretch.
-    fn most(&self) -> usize {
+    fn most_requests(&self) -> usize {
         self.rate.messages.saturating_sub(MARGIN).max(1)
     }
 
     /// The time between two turns.
-    fn distance(&self) -> Duration {
+    fn turn_distance(&self) -> Duration {
         let messages = self.rate.messages.saturating_sub(HEADROOM).max(1);
         self.rate.per / u32::try_from(messages).unwrap_or(u32::MAX)
     }

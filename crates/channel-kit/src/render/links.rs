@@ -5,7 +5,7 @@ use avocet_protocol::Style;
 use avocet_text::sanitise;
 use pulldown_cmark::LinkType;
 
-use super::Renderer;
+use super::MarkdownRenderer;
 use crate::link::LinkTarget;
 
 /// An open link or image.
@@ -20,7 +20,7 @@ pub(super) struct OpenLink {
     open: Option<Style>,
 }
 
-impl Renderer {
+impl MarkdownRenderer {
     /// Begins a link or image. Inside another link it becomes text.
     pub(super) fn begin_link(&mut self, link_type: LinkType, url: &str) {
         let is_mail = link_type == LinkType::Email;
@@ -44,7 +44,7 @@ impl Renderer {
         let Some(link) = self.links.pop() else { return };
         let shown = match &self.table {
             Some(table) => table.cell()[link.cell_length..].trim(),
-            None => self.out.since(link.position),
+            None => self.out.text_since(link.position),
         };
         let is_empty = shown.is_empty();
         let (target, style) = match link.target {
@@ -71,12 +71,12 @@ impl Renderer {
     /// Writes a link's target behind its text.
     fn show_target(&mut self, is_alone: bool, target: &str, style: Option<Style>) {
         let (before, after) = if is_alone { ("", "") } else { (" (", ")") };
-        self.text(before);
+        self.push_text(before);
         match style {
             Some(style) if self.table.is_none() => self.out.push_styled(target, &style),
-            _ => self.text(target),
+            _ => self.push_text(target),
         }
-        self.text(after);
+        self.push_text(after);
     }
 }
 
