@@ -32,7 +32,7 @@ impl ToolProblem {
         Self { text, ..self }
     }
 
-    pub(crate) fn result(self) -> CallToolResult {
+    pub(crate) fn into_call_result(self) -> CallToolResult {
         CallToolResult::error(vec![ContentBlock::text(self.text)])
     }
 }
@@ -48,7 +48,7 @@ impl From<MethodError> for ToolProblem {
 }
 
 /// Returns a result with a text for people, and the same facts as JSON.
-pub(crate) fn both(text: impl Into<String>, structured: Value) -> CallToolResult {
+pub(crate) fn text_and_data(text: impl Into<String>, structured: Value) -> CallToolResult {
     let mut result = CallToolResult::success(vec![ContentBlock::text(text.into())]);
     result.structured_content = Some(structured);
     result

@@ -102,19 +102,19 @@ pub(crate) fn read<T: DeserializeOwned>(
 }
 
 /// Parses a session. A bare name is a session of the terminal.
-pub(crate) fn session(text: &str) -> Result<SessionId, ToolProblem> {
+pub(crate) fn parse_session(text: &str) -> Result<SessionId, ToolProblem> {
     let whole = if text.contains(':') { text.to_owned() } else { format!("terminal:local:{text}") };
     let parsed = SessionId::parse(&whole);
     parsed.map_err(|error| ToolProblem::new(format!("session: {error}")))
 }
 
 /// Parses a chat. A bare name is a chat of the terminal.
-pub(crate) fn chat(text: &str) -> Result<ChatAddress, ToolProblem> {
-    session(text).map(|session| session.address())
+pub(crate) fn parse_chat(text: &str) -> Result<ChatAddress, ToolProblem> {
+    parse_session(text).map(|session| session.address())
 }
 
 /// Returns a page size from 1 to 100.
-pub(crate) fn limit(given: Option<u32>, default: u32) -> Result<u32, ToolProblem> {
+pub(crate) fn check_limit(given: Option<u32>, default: u32) -> Result<u32, ToolProblem> {
     match given.unwrap_or(default) {
         limit @ 1..=100 => Ok(limit),
         limit => Err(ToolProblem::new(format!("limit is {limit}; it must be from 1 to 100"))),

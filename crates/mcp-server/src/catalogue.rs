@@ -42,7 +42,10 @@ const FIXED: [(ToolKind, &str, &[&str]); 5] = [
 /// The methods that the tool of a profile needs.
 const FOR_PROFILES: [&str; 3] = [SubmitJob::NAME, Wait::NAME, Subscribe::NAME];
 
-pub(crate) fn tools(rights: &ClientRights, profiles: &[AgentSummary]) -> Vec<(ToolKind, Tool)> {
+pub(crate) fn list_tools(
+    rights: &ClientRights,
+    profiles: &[AgentSummary],
+) -> Vec<(ToolKind, Tool)> {
     let may = |methods: &[&str]| methods.iter().all(|method| rights.allow(method));
     let fixed = FIXED.into_iter().filter(|(_, _, methods)| may(methods));
     let mut tools: Vec<(ToolKind, Tool)> =
@@ -77,32 +80,32 @@ fn fixed_tool(kind: &ToolKind, name: &'static str) -> Tool {
              conversation, and has tools of its own: files, programs, the web, memory. If the \
              result has the status `waiting`, a person has to decide something first: tell the \
              user, and then call `ask` with `message` to get the answer.",
-            schema::<AskArguments>(),
+            input_schema::<AskArguments>(),
             acts().destructive(true),
         ),
         ToolKind::Send => (
             "Send a message",
             "Deliver a text to a chat of a person, for example on Telegram. The agent does not \
              answer it.",
-            schema::<SendArguments>(),
+            input_schema::<SendArguments>(),
             acts(),
         ),
         ToolKind::Sessions => (
             "List conversations",
             "List the agent's conversations on all channels, the last used first.",
-            schema::<SessionsArguments>(),
+            input_schema::<SessionsArguments>(),
             reads(),
         ),
         ToolKind::History => (
             "Read a conversation",
             "Show the last turns of a conversation: messages, answers and calls of tools.",
-            schema::<HistoryArguments>(),
+            input_schema::<HistoryArguments>(),
             reads(),
         ),
         ToolKind::Jobs | ToolKind::Profile(_) => (
             "Manage jobs",
             "List, start, look at or cancel jobs: long tasks of an agent in the background.",
-            schema::<JobsArguments>(),
+            input_schema::<JobsArguments>(),
             acts().destructive(true),
         ),
     };
@@ -124,7 +127,7 @@ fn profile_tool(name: String, profile: &AgentSummary) -> Tool {
         profile.name
     );
     let annotations = ToolAnnotations::new().read_only(false).destructive(true).open_world(true);
-    Tool::new(name, description, schema::<ProfileArguments>())
+    Tool::new(name, description, input_schema::<ProfileArguments>())
         .with_title(format!("Agent {}", profile.name))
         .with_raw_output_schema(turn_schema())
         .with_annotations(annotations)
@@ -149,20 +152,20 @@ fn turn_schema() -> Arc<JsonObject> {
         },
         "required": ["message", "session", "status"]
     });
-    object(schema)
+    into_object(schema)
 }
 
-fn schema<T: JsonSchema>() -> Arc<JsonObject> {
+fn input_schema<T: JsonSchema>() -> Arc<JsonObject> {
     let mut schema = schemars::schema_for!(T).to_value();
     if let Some(schema) = schema.as_object_mut() {
         for key in ["$schema", "description", "title"] {
             schema.remove(key);
         }
     }
-    object(schema)
+    into_object(schema)
 }
 
-fn object(schema: Value) -> Arc<JsonObject> {
+fn into_object(schema: Value) -> Arc<JsonObject> {
     Arc::new(match schema {
         Value::Object(schema) => schema,
         // A schema of a struct is an object.

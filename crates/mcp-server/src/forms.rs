@@ -70,7 +70,7 @@ impl TurnQuestion {
     }
 
     /// Makes the request that shows the form.
-    pub(crate) fn form(&self) -> ServerRequest {
+    pub(crate) fn make_request(&self) -> ServerRequest {
         let (message, schema) = match self {
             Self::Approval(approval) => (approval_text(approval), approval_schema(approval)),
             Self::Answer { text, choices } => (text.clone(), answer_schema(choices)),
@@ -85,7 +85,7 @@ impl TurnQuestion {
     }
 
     /// Reads the answer to the form.
-    pub(crate) fn answer(&self, result: ElicitResult) -> FormAnswer {
+    pub(crate) fn read_answer(&self, result: ElicitResult) -> FormAnswer {
         let content = match result.content {
             Some(Value::Object(content)) => content,
             _ => Map::new(),
@@ -139,7 +139,7 @@ fn approval_schema(approval: &OpenApproval) -> ElicitationSchema {
     let choices = [ALLOW].into_iter().chain(for_session).chain([DENY]);
     let reason = StringSchema::new().title("Reason, if you deny it");
     let fields = [
-        ("decision".to_owned(), select(choices.map(str::to_owned).collect())),
+        ("decision".to_owned(), select_one(choices.map(str::to_owned).collect())),
         ("reason".to_owned(), PrimitiveSchemaDefinition::String(reason)),
     ];
     ElicitationSchema::new(fields.into()).with_required(vec!["decision".to_owned()])
@@ -149,14 +149,14 @@ fn answer_schema(choices: &[Choice]) -> ElicitationSchema {
     let field = if choices.is_empty() {
         PrimitiveSchemaDefinition::String(StringSchema::new().title("Answer"))
     } else {
-        select(choices.iter().map(|one| one.label.clone()).collect())
+        select_one(choices.iter().map(|one| one.label.clone()).collect())
     };
     let answer = "answer".to_owned();
     ElicitationSchema::new([(answer.clone(), field)].into()).with_required(vec![answer])
 }
 
 /// Makes a list without titles, which clients of all protocol versions can show.
-fn select(choices: Vec<String>) -> PrimitiveSchemaDefinition {
+fn select_one(choices: Vec<String>) -> PrimitiveSchemaDefinition {
     PrimitiveSchemaDefinition::Enum(EnumSchema::builder(choices).untitled().build())
 }
 
@@ -175,7 +175,7 @@ mod tests {
 
     fn answer(question: &TurnQuestion, action: &str, content: &Value) -> FormAnswer {
         let result = json!({"action": action, "content": content});
-        question.answer(serde_json::from_value(result).unwrap())
+        question.read_answer(serde_json::from_value(result).unwrap())
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn form_of_an_approval_cuts_long_arguments() {
-        let form = json!(approval().form());
+        let form = json!(approval().make_request());
         let message = form["params"]["message"].as_str().unwrap();
         assert!(message.len() < 2300 && message.contains("more characters"), "{message}");
         let offered = &form["params"]["requestedSchema"]["properties"]["decision"]["enum"];

@@ -18,7 +18,7 @@ impl CallProgress {
     }
 
     /// Sends a text. The number only rises, because the end of a turn is unknown.
-    pub(crate) async fn report(&mut self, text: &str) {
+    pub(crate) async fn report_text(&mut self, text: &str) {
         let Some(token) = &self.token else { return };
         self.sent += 1;
         let progress =

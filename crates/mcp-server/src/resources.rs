@@ -32,7 +32,7 @@ pub(crate) enum ResourceKind {
 }
 
 impl ResourceKind {
-    pub(crate) fn parse(uri: &str) -> Result<Self, ErrorData> {
+    pub(crate) fn parse_uri(uri: &str) -> Result<Self, ErrorData> {
         let unknown = || {
             let message = format!(
                 "there is no resource {uri}; there are {SESSIONS}, {SESSIONS}/SESSION, {MEMORY} and \
@@ -46,7 +46,7 @@ impl ResourceKind {
         if uri == MEMORY {
             return Ok(Self::Memory(None));
         }
-        let part = |start: &str| decoded(uri.strip_prefix(start)?.strip_prefix('/')?);
+        let part = |start: &str| percent_decode(uri.strip_prefix(start)?.strip_prefix('/')?);
         if let Some(session) = part(SESSIONS) {
             return SessionId::parse(&session).map(Self::Session).map_err(|_| unknown());
         }
@@ -57,15 +57,15 @@ impl ResourceKind {
     fn uri(&self) -> String {
         match self {
             Self::Sessions => SESSIONS.to_owned(),
-            Self::Session(session) => format!("{SESSIONS}/{}", encoded(session.as_str())),
+            Self::Session(session) => format!("{SESSIONS}/{}", percent_encode(session.as_str())),
             Self::Memory(None) => MEMORY.to_owned(),
-            Self::Memory(Some(scope)) => format!("{MEMORY}/{}", encoded(&scope.to_string())),
+            Self::Memory(Some(scope)) => format!("{MEMORY}/{}", percent_encode(&scope.to_string())),
         }
     }
 }
 
 /// Lists the resources of a client, page by page.
-pub(crate) async fn list(
+pub(crate) async fn list_resources(
     methods: &dyn SocketMethods,
     rights: &ClientRights,
     page: Option<PaginatedRequestParams>,
@@ -79,12 +79,12 @@ pub(crate) async fn list(
     };
     let mut resources = Vec::new();
     if after.is_none() {
-        resources.extend(fixed(rights));
+        resources.extend(fixed_resources(rights));
     }
     let mut result = ListResourcesResult::default();
     if rights.allow(ListSessions::NAME) {
         let params = json!({ "limit": PAGE, "after": after });
-        let rows: Vec<SessionSummary> = called::<ListSessions, _>(methods, params).await?;
+        let rows: Vec<SessionSummary> = call_method::<ListSessions, _>(methods, params).await?;
         if rows.len() == PAGE as usize
             && let Some(SessionSummary { used_at, session, .. }) = rows.last()
         {
@@ -97,7 +97,7 @@ pub(crate) async fn list(
     Ok(result)
 }
 
-fn fixed(rights: &ClientRights) -> impl Iterator<Item = Resource> {
+fn fixed_resources(rights: &ClientRights) -> impl Iterator<Item = Resource> {
     let sessions = Resource::new(SESSIONS, "sessions")
         .with_title("Conversations")
         .with_description("The conversations on all channels, the last used first.")
@@ -122,7 +122,7 @@ fn session_resource(summary: SessionSummary) -> Resource {
 }
 
 /// Lists the forms of URIs.
-pub(crate) fn templates(rights: &ClientRights) -> ListResourceTemplatesResult {
+pub(crate) fn list_templates(rights: &ClientRights) -> ListResourceTemplatesResult {
     let session = ResourceTemplate::new(format!("{SESSIONS}/{{session}}"), "session")
         .with_title("Conversation")
         .with_description("The last turns of a conversation, such as terminal:local:me.")
@@ -141,35 +141,41 @@ pub(crate) async fn read(
     methods: &dyn SocketMethods,
     uri: &str,
 ) -> Result<ReadResourceResult, ErrorData> {
-    let (text, media_type) = match ResourceKind::parse(uri)? {
+    let (text, media_type) = match ResourceKind::parse_uri(uri)? {
         ResourceKind::Sessions => {
             let params = json!({ "limit": MOST_ROWS });
-            (pretty(&called::<ListSessions, _>(methods, params).await?), "application/json")
+            (
+                pretty_json(&call_method::<ListSessions, _>(methods, params).await?),
+                "application/json",
+            )
         }
         ResourceKind::Session(session) => {
             let params = json!({ "session": session, "turns": MOST_TURNS });
-            let turns: Vec<TurnRecord> = called::<ShowSession, _>(methods, params).await?;
+            let turns: Vec<TurnRecord> = call_method::<ShowSession, _>(methods, params).await?;
             if turns.is_empty() {
                 let message = format!("{session} has no messages yet");
                 return Err(ErrorData::resource_not_found(message, Some(json!({ "uri": uri }))));
             }
-            (transcript::markdown(&turns), "text/markdown")
+            (transcript::write_markdown(&turns), "text/markdown")
         }
         ResourceKind::Memory(scope) => {
             let params = json!({ "scope": scope, "limit": MOST_ROWS });
-            (pretty(&called::<ListMemories, _>(methods, params).await?), "application/json")
+            (
+                pretty_json(&call_method::<ListMemories, _>(methods, params).await?),
+                "application/json",
+            )
         }
     };
     let contents = ResourceContents::text(text, uri).with_mime_type(media_type);
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
-fn pretty(value: &Value) -> String {
+fn pretty_json(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
 /// Calls a method for a request that is not a tool.
-async fn called<M: SocketMethod, T: DeserializeOwned>(
+async fn call_method<M: SocketMethod, T: DeserializeOwned>(
     methods: &dyn SocketMethods,
     params: Value,
 ) -> Result<T, ErrorData> {
@@ -193,7 +199,7 @@ pub(crate) fn protocol_error(error: &MethodError) -> ErrorData {
 }
 
 /// Encodes the characters that a part of a path may not have (RFC 3986).
-fn encoded(text: &str) -> String {
+fn percent_encode(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
         let is_plain = byte.is_ascii_alphanumeric() || b"-._~:@!$'()*,;=+".contains(&byte);
@@ -207,7 +213,7 @@ fn encoded(text: &str) -> String {
 }
 
 /// Decodes a part of a path; `None` if it is malformed.
-fn decoded(text: &str) -> Option<String> {
+fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -237,9 +243,9 @@ mod tests {
             ResourceKind::Memory(Some(chat)),
         ];
         for kind in kinds {
-            assert_eq!(ResourceKind::parse(&kind.uri()).unwrap(), kind, "{}", kind.uri());
+            assert_eq!(ResourceKind::parse_uri(&kind.uri()).unwrap(), kind, "{}", kind.uri());
         }
-        let simple = ResourceKind::parse("avocet://sessions/terminal%3Alocal%3Aa").unwrap();
+        let simple = ResourceKind::parse_uri("avocet://sessions/terminal%3Alocal%3Aa").unwrap();
         assert_eq!(simple, ResourceKind::Session("terminal:local:a".parse().unwrap()));
     }
 
@@ -256,7 +262,7 @@ mod tests {
             "avocet://memory/nobody",
             "file:///etc/passwd",
         ] {
-            assert!(ResourceKind::parse(uri).is_err(), "{uri}");
+            assert!(ResourceKind::parse_uri(uri).is_err(), "{uri}");
         }
     }
 }

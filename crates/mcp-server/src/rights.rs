@@ -22,7 +22,7 @@ struct HelloAnswer {
 pub(crate) struct ClientRights(HelloAnswer);
 
 impl ClientRights {
-    pub(crate) async fn of(methods: &dyn SocketMethods) -> Result<Self, MethodError> {
+    pub(crate) async fn fetch_rights(methods: &dyn SocketMethods) -> Result<Self, MethodError> {
         let answer = methods.call::<Hello>(json!({})).await?;
         let answer = serde_json::from_value(answer).map_err(|error| {
             MethodError::Lost(format!("the rights of this client cannot be read: {error}"))

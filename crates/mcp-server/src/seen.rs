@@ -19,7 +19,7 @@ pub(crate) struct SeenState {
 impl SeenState {
     /// Notes an event. Returns the text for progress, and `true` if a question may be new, or
     /// answered. `None` for an event that was seen before.
-    pub(crate) fn note(&mut self, event: LogEvent) -> Option<(Option<String>, bool)> {
+    pub(crate) fn note_event(&mut self, event: LogEvent) -> Option<(Option<String>, bool)> {
         if event.seq <= self.last {
             return None;
         }
@@ -91,17 +91,17 @@ mod tests {
             json!({"text": "", "input_tokens": 1, "output_tokens": 1, "calls": ["a", "b"]});
         let answered = event(1, "model.answered", "answer", &answer);
         let text = "still working: runs a, b".to_owned();
-        assert_eq!(state.note(answered.clone()), Some((Some(text), false)));
-        assert_eq!(state.note(answered), None, "an event that comes again");
+        assert_eq!(state.note_event(answered.clone()), Some((Some(text), false)));
+        assert_eq!(state.note_event(answered), None, "an event that comes again");
         let done = json!({"name": "a", "arguments": {}, "ok": true});
-        let finished = state.note(event(2, "call.finished", "tool", &done));
+        let finished = state.note_event(event(2, "call.finished", "tool", &done));
         assert_eq!(finished, Some((Some("a finished".to_owned()), false)));
         assert_eq!(state.in_words(), "still working: runs b");
         let waits = event(3, "turn.waiting", "turn_info", &json!({"waits_for": ["answer"]}));
         let text = "still working: waits for answer".to_owned();
-        assert_eq!(state.note(waits), Some((Some(text), true)));
+        assert_eq!(state.note_event(waits), Some((Some(text), true)));
         let resumed = event(4, "turn.running", "turn_info", &json!({}));
-        assert_eq!(state.note(resumed), Some((Some("working".to_owned()), true)));
+        assert_eq!(state.note_event(resumed), Some((Some("working".to_owned()), true)));
         assert_eq!(state.waits, []);
     }
 
@@ -114,9 +114,9 @@ mod tests {
                 "choices": [{"label": "Yes", "says": says}], "attempts": 0, "repeat": false,
             })
         };
-        state.note(event(1, "delivery.pending", "delivery", &prompt("/approve w1")));
+        state.note_event(event(1, "delivery.pending", "delivery", &prompt("/approve w1")));
         assert_eq!(state.asked, None);
-        state.note(event(2, "delivery.pending", "delivery", &prompt("red")));
+        state.note_event(event(2, "delivery.pending", "delivery", &prompt("red")));
         assert!(matches!(state.asked, Some(TurnQuestion::Answer { text, .. }) if text == "?"));
     }
 }

@@ -72,7 +72,7 @@ impl McpServer {
     }
 
     async fn rights(&self, methods: &dyn SocketMethods) -> Result<ClientRights, ErrorData> {
-        ClientRights::of(methods).await.map_err(|error| protocol_error(&error))
+        ClientRights::fetch_rights(methods).await.map_err(|error| protocol_error(&error))
     }
 
     /// Returns the conversation of a client, and `true` if it belongs to the client alone.
@@ -135,7 +135,7 @@ impl ServerHandler for McpServer {
         let rights = self.rights(methods.as_ref()).await?;
         let profiles = profiles(methods.as_ref(), &rights).await;
         let profiles = profiles.map_err(|error| protocol_error(&error))?;
-        let tools = catalogue::tools(&rights, &profiles).into_iter().map(|(_, tool)| tool);
+        let tools = catalogue::list_tools(&rights, &profiles).into_iter().map(|(_, tool)| tool);
         Ok(ListToolsResult { tools: tools.collect(), ..ListToolsResult::default() })
     }
 
@@ -147,13 +147,13 @@ impl ServerHandler for McpServer {
         let caller = self.caller(&context)?;
         let methods = caller.methods.as_ref();
         let ready = async {
-            let rights = ClientRights::of(methods).await?;
+            let rights = ClientRights::fetch_rights(methods).await?;
             let profiles = profiles(methods, &rights).await?;
             Ok::<_, MethodError>((rights, profiles))
         };
         let (rights, profiles) = match ready.await {
             Ok(ready) => ready,
-            Err(error) => return Ok(ToolProblem::from(error).result().into()),
+            Err(error) => return Ok(ToolProblem::from(error).into_call_result().into()),
         };
         let (session, is_own) = self.session(&caller, &context)?;
         let name = request.name.clone();
@@ -165,7 +165,7 @@ impl ServerHandler for McpServer {
             session,
             is_own: is_own && rights.allow(AttachParams::NAME),
         };
-        let answer = tools::call(&call, &profiles, request).await;
+        let answer = tools::call_tool(&call, &profiles, request).await;
         let answer = answer.ok_or_else(|| {
             let message = format!("this client has no tool {name:?}; tools/list shows its tools");
             ErrorData::invalid_params(message, None)
@@ -180,7 +180,7 @@ impl ServerHandler for McpServer {
     ) -> Result<ListResourcesResult, ErrorData> {
         let McpCaller { methods, .. } = self.caller(&context)?;
         let rights = self.rights(methods.as_ref()).await?;
-        resources::list(methods.as_ref(), &rights, page).await
+        resources::list_resources(methods.as_ref(), &rights, page).await
     }
 
     async fn list_resource_templates(
@@ -190,7 +190,7 @@ impl ServerHandler for McpServer {
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let McpCaller { methods, .. } = self.caller(&context)?;
         let rights = self.rights(methods.as_ref()).await?;
-        Ok(resources::templates(&rights))
+        Ok(resources::list_templates(&rights))
     }
 
     async fn read_resource(
@@ -211,7 +211,7 @@ impl ServerHandler for McpServer {
         let RequestContext { peer, .. } = context;
         let McpServerParts { group, clock, .. } = &self.parts;
         let tasks = SubscriptionTasks { group, clock };
-        self.subscriptions.add(request.uri, methods, peer, tasks).await
+        self.subscriptions.add_session(request.uri, methods, peer, tasks).await
     }
 
     async fn unsubscribe(
@@ -219,7 +219,7 @@ impl ServerHandler for McpServer {
         request: UnsubscribeRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.subscriptions.remove(&request.uri);
+        self.subscriptions.remove_session(&request.uri);
         Ok(())
     }
 

@@ -27,14 +27,14 @@ pub(crate) struct ResourceSubscriptions {
 
 impl ResourceSubscriptions {
     /// Follows a conversation for the client.
-    pub(crate) async fn add(
+    pub(crate) async fn add_session(
         &self,
         uri: String,
         methods: Arc<dyn SocketMethods>,
         peer: Peer<RoleServer>,
         tasks: SubscriptionTasks<'_>,
     ) -> Result<(), ErrorData> {
-        let ResourceKind::Session(session) = ResourceKind::parse(&uri)? else {
+        let ResourceKind::Session(session) = ResourceKind::parse_uri(&uri)? else {
             let message = "only a conversation can be subscribed to: avocet://sessions/SESSION";
             return Err(ErrorData::invalid_params(message, None));
         };
@@ -58,7 +58,7 @@ impl ResourceSubscriptions {
         Ok(())
     }
 
-    pub(crate) fn remove(&self, uri: &str) {
+    pub(crate) fn remove_session(&self, uri: &str) {
         self.open().remove(uri);
     }
 

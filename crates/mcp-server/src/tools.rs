@@ -13,12 +13,12 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, model::CallToolRequestParams};
 use serde_json::{Value, json};
 
-use crate::answers::{ToolProblem, both};
+use crate::answers::{ToolProblem, text_and_data};
 use crate::arguments::{
     AskArguments, HistoryArguments, JobAction, JobsArguments, ProfileArguments, SendArguments,
-    SessionsArguments, chat, limit, read, session,
+    SessionsArguments, check_limit, parse_chat, parse_session, read,
 };
-use crate::catalogue::{ToolKind, tools};
+use crate::catalogue::{ToolKind, list_tools};
 use crate::host::McpCaller;
 use crate::rights::ClientRights;
 use crate::transcript;
@@ -39,12 +39,12 @@ pub(crate) struct ToolCallContext<'a> {
 }
 
 /// Calls a tool; `None` if the client has no tool of this name.
-pub(crate) async fn call(
+pub(crate) async fn call_tool(
     call: &ToolCallContext<'_>,
     profiles: &[AgentSummary],
     request: CallToolRequestParams,
 ) -> Option<CallToolResult> {
-    let tools = tools(call.rights, profiles);
+    let tools = list_tools(call.rights, profiles);
     let (kind, tool) = tools.into_iter().find(|(_, tool)| tool.name == request.name)?;
     let (name, arguments) = (tool.name.as_ref(), request.arguments);
     let answer = match kind {
@@ -55,7 +55,7 @@ pub(crate) async fn call(
         ToolKind::Jobs => call.jobs(read_then(name, arguments)).await,
         ToolKind::Profile(profile) => call.profile(&profile, read_then(name, arguments)).await,
     };
-    Some(answer.unwrap_or_else(ToolProblem::result))
+    Some(answer.unwrap_or_else(ToolProblem::into_call_result))
 }
 
 type ReadArguments<T> = Result<T, ToolProblem>;
@@ -68,7 +68,7 @@ fn read_then<T: serde::de::DeserializeOwned>(
     read(tool, arguments)
 }
 
-fn parsed<T: serde::de::DeserializeOwned>(answer: Value) -> Result<T, ToolProblem> {
+fn parse_result<T: serde::de::DeserializeOwned>(answer: Value) -> Result<T, ToolProblem> {
     serde_json::from_value(answer)
         .map_err(|error| ToolProblem::new(format!("the daemon's answer cannot be read: {error}")))
 }
@@ -80,7 +80,7 @@ impl ToolCallContext<'_> {
 
     async fn ask(&self, arguments: ReadArguments<AskArguments>) -> ToolAnswer {
         let AskArguments { text, session: named, message } = arguments?;
-        let named = named.map(|named| session(&named)).transpose()?;
+        let named = named.map(|named| parse_session(&named)).transpose()?;
         let is_own = self.is_own && named.as_ref().is_none_or(|named| *named == self.session);
         let wanted = named.unwrap_or_else(|| self.session.clone());
         let mut feed = self.caller.methods.follow(&wanted, None, is_own).await?;
@@ -99,7 +99,7 @@ impl ToolCallContext<'_> {
         };
         let status = self.call::<Wait>(json!({ "message": message, "seconds": 0 })).await;
         let status: MessageStatus =
-            parsed(status.map_err(|problem| problem.while_waiting(&message))?)?;
+            parse_result(status.map_err(|problem| problem.while_waiting(&message))?)?;
         // Linked chats share one session, and an earlier message may be of another one.
         if status.session != wanted {
             let from = Some(feed.from);
@@ -116,39 +116,40 @@ impl ToolCallContext<'_> {
 
     async fn send(&self, arguments: ReadArguments<SendArguments>) -> ToolAnswer {
         let SendArguments { chat: to, text } = arguments?;
-        let to = chat(&to)?;
+        let to = parse_chat(&to)?;
         let sent = self.call::<Send>(json!({ "chat": to, "text": text })).await?;
         let delivery = sent["delivery"].as_str().unwrap_or_default();
         let said = format!("{delivery} is in the outbox of {to}.");
-        Ok(both(said, json!({ "delivery": delivery, "chat": to })))
+        Ok(text_and_data(said, json!({ "delivery": delivery, "chat": to })))
     }
 
     async fn sessions(&self, arguments: ReadArguments<SessionsArguments>) -> ToolAnswer {
-        let limit = limit(arguments?.limit, 20)?;
+        let limit = check_limit(arguments?.limit, 20)?;
         let rows = self.call::<ListSessions>(json!({ "limit": limit })).await?;
-        let rows: Vec<SessionSummary> = parsed(rows)?;
+        let rows: Vec<SessionSummary> = parse_result(rows)?;
         let line = |row: &SessionSummary| {
             let title = row.title.as_deref().unwrap_or("no messages");
             format!("- {} ({} turns): {title}", row.session, row.turns)
         };
         let text: Vec<String> = rows.iter().map(line).collect();
         let text = if text.is_empty() { "There are none.".to_owned() } else { text.join("\n") };
-        Ok(both(text, json!({ "sessions": rows })))
+        Ok(text_and_data(text, json!({ "sessions": rows })))
     }
 
     async fn history(&self, arguments: ReadArguments<HistoryArguments>) -> ToolAnswer {
         let HistoryArguments { session: named, limit: turns, before } = arguments?;
-        let named = named.map(|named| session(&named)).transpose()?;
+        let named = named.map(|named| parse_session(&named)).transpose()?;
         let named = named.unwrap_or_else(|| self.session.clone());
-        let params = json!({ "session": named, "turns": limit(turns, 10)?, "before": before });
-        let turns: Vec<TurnRecord> = parsed(self.call::<ShowSession>(params).await?)?;
+        let params =
+            json!({ "session": named, "turns": check_limit(turns, 10)?, "before": before });
+        let turns: Vec<TurnRecord> = parse_result(self.call::<ShowSession>(params).await?)?;
         let text = match turns.as_slice() {
             [] if before.is_none() => format!("{named} has no messages yet."),
             [] => format!("{named} has no turns before this one."),
-            turns => transcript::markdown(turns),
+            turns => transcript::write_markdown(turns),
         };
-        let summaries: Vec<Value> = turns.iter().map(transcript::summary).collect();
-        Ok(both(text, json!({ "session": named, "turns": summaries })))
+        let summaries: Vec<Value> = turns.iter().map(transcript::summarise_turn).collect();
+        Ok(text_and_data(text, json!({ "session": named, "turns": summaries })))
     }
 
     async fn jobs(&self, arguments: ReadArguments<JobsArguments>) -> ToolAnswer {
@@ -156,18 +157,22 @@ impl ToolCallContext<'_> {
         let job = job.ok_or_else(|| ToolProblem::new("jobs: this action needs `job`, such as j3"));
         match action {
             JobAction::List => {
-                let jobs = self.call::<ListJobs>(json!({ "limit": limit(rows, 20)? })).await?;
+                let jobs =
+                    self.call::<ListJobs>(json!({ "limit": check_limit(rows, 20)? })).await?;
                 let text: Vec<String> =
-                    parsed::<Vec<JobStatus>>(jobs.clone())?.iter().map(job_line).collect();
+                    parse_result::<Vec<JobStatus>>(jobs.clone())?.iter().map(job_line).collect();
                 let text =
                     if text.is_empty() { "There are none.".to_owned() } else { text.join("\n") };
-                Ok(both(text, json!({ "jobs": jobs })))
+                Ok(text_and_data(text, json!({ "jobs": jobs })))
             }
             JobAction::Status => {
                 let job = self.call::<ShowJob>(json!({ "id": job? })).await?;
-                let status: JobStatus = parsed(job.clone())?;
+                let status: JobStatus = parse_result(job.clone())?;
                 let result = status.result.as_deref().unwrap_or("There is no result yet.");
-                Ok(both(format!("{}\n\n{result}", job_line(&status)), json!({ "job": job })))
+                Ok(text_and_data(
+                    format!("{}\n\n{result}", job_line(&status)),
+                    json!({ "job": job }),
+                ))
             }
             JobAction::Start => {
                 let missing = || {
@@ -180,7 +185,7 @@ impl ToolCallContext<'_> {
                 let job = self.submit(&profile, task, None).await?;
                 let text =
                     format!("{} is in the log; look at it with the action `status`.", job.id);
-                Ok(both(
+                Ok(text_and_data(
                     text,
                     json!({ "job": { "id": job.id, "message": job.message, "session": job.session } }),
                 ))
@@ -202,7 +207,7 @@ impl ToolCallContext<'_> {
     ) -> Result<SubmittedJob, ToolProblem> {
         let limits = JobLimits::default();
         let rules = JobRules { agent: profile.to_owned(), workspace, limits };
-        parsed(self.call::<SubmitJob>(json!(SubmitJob { task, rules, key: None })).await?)
+        parse_result(self.call::<SubmitJob>(json!(SubmitJob { task, rules, key: None })).await?)
     }
 
     async fn profile(

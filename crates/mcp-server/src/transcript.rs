@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const MOST_CHARS: usize = 300;
 
 /// Writes turns as Markdown.
-pub(crate) fn markdown(turns: &[TurnRecord]) -> String {
+pub(crate) fn write_markdown(turns: &[TurnRecord]) -> String {
     let mut text = String::new();
     for turn in turns {
         // Writing into a string cannot fail.
@@ -39,13 +39,13 @@ fn write_turn(text: &mut String, turn: &TurnRecord) -> std::fmt::Result {
     }
 }
 
-fn sender(message: &LoggedInbound) -> &str {
+fn sender_name(message: &LoggedInbound) -> &str {
     let sender = &message.message.inbound.sender;
     sender.name.as_deref().unwrap_or(sender.id.as_str())
 }
 
 fn write_message(text: &mut String, message: &LoggedInbound) -> std::fmt::Result {
-    writeln!(text, "**{}:** {}\n", sender(message), message.model_text())
+    writeln!(text, "**{}:** {}\n", sender_name(message), message.model_text())
 }
 
 fn write_call(text: &mut String, call: &LoggedCall) -> std::fmt::Result {
@@ -61,9 +61,9 @@ fn write_call(text: &mut String, call: &LoggedCall) -> std::fmt::Result {
 }
 
 /// Describes a turn as JSON: messages and answer, without the steps between.
-pub(crate) fn summary(turn: &TurnRecord) -> Value {
+pub(crate) fn summarise_turn(turn: &TurnRecord) -> Value {
     let messages = turn.origin.messages().iter().map(|message| {
-        json!({ "id": message.id, "sender": sender(message), "text": message.model_text() })
+        json!({ "id": message.id, "sender": sender_name(message), "text": message.model_text() })
     });
     json!({
         "turn": turn.id,

@@ -11,7 +11,7 @@ use rmcp::service::{PeerRequestOptions, RequestContext, RequestHandle, ServiceEr
 use rmcp::{Peer, RoleServer};
 use serde_json::{Value, json};
 
-use crate::answers::{ToolProblem, both};
+use crate::answers::{ToolProblem, text_and_data};
 use crate::forms::{FormAnswer, TurnQuestion};
 use crate::host::{McpCaller, MethodError, SessionFeed};
 use crate::progress::CallProgress;
@@ -91,21 +91,21 @@ impl<'a> TurnWatch<'a> {
     /// Waits for the outcome, or for a decision that this client cannot make.
     pub(crate) async fn run(mut self) -> Result<CallToolResult, ToolProblem> {
         let message = self.turn.message.clone();
-        let ran = self.follow().await;
+        let ran = self.follow_turn().await;
         if let Some(form) = self.form.take() {
-            withdraw(form).await;
+            withdraw_form(form).await;
         }
         ran.map_err(|problem| problem.while_waiting(&message))
     }
 
-    async fn follow(&mut self) -> Result<CallToolResult, ToolProblem> {
+    async fn follow_turn(&mut self) -> Result<CallToolResult, ToolProblem> {
         let caller = self.caller;
         let outcome = caller.methods.call::<Wait>(json!({ "message": self.turn.message }));
         tokio::pin!(outcome);
         // Questions may be older than the feed.
         let mut looks = true;
         loop {
-            if looks && let Some(result) = self.look().await? {
+            if looks && let Some(result) = self.look_for_result().await? {
                 return Ok(result);
             }
             let step = tokio::select! {
@@ -117,22 +117,22 @@ impl<'a> TurnWatch<'a> {
                 () = self.clock.sleep(REPORT_EVERY) => WatchStep::Silence,
             };
             looks = match step {
-                WatchStep::Cancelled => return Ok(self.cancel().await),
-                WatchStep::Ended(status) => return self.ended(status?),
+                WatchStep::Cancelled => return Ok(self.cancel_turn().await),
+                WatchStep::Ended(status) => return self.ended_result(status?),
                 WatchStep::FormAnswered(answer) => {
-                    if let Some(result) = self.answered(answer).await? {
+                    if let Some(result) = self.forward_answer(answer).await? {
                         return Ok(result);
                     }
                     false
                 }
-                WatchStep::Event(Some(event)) => self.note(event).await,
+                WatchStep::Event(Some(event)) => self.note_event(event).await,
                 WatchStep::Event(None) => {
                     self.feed = None;
                     false
                 }
                 WatchStep::Silence => {
                     let text = self.state.in_words();
-                    self.progress.report(&text).await;
+                    self.progress.report_text(&text).await;
                     true
                 }
             };
@@ -140,45 +140,45 @@ impl<'a> TurnWatch<'a> {
     }
 
     /// Notes an event. Returns `true` if a question may be new, or answered.
-    async fn note(&mut self, event: Value) -> bool {
+    async fn note_event(&mut self, event: Value) -> bool {
         let Ok(event) = serde_json::from_value::<LogEvent>(event) else { return false };
-        let Some((text, looks)) = self.state.note(event) else { return false };
+        let Some((text, looks)) = self.state.note_event(event) else { return false };
         if let Some(text) = text {
-            self.progress.report(&text).await;
+            self.progress.report_text(&text).await;
         }
         looks
     }
 
     /// Shows the first open question as a form. Returns the result of the call if the client cannot
     /// show it.
-    async fn look(&mut self) -> Result<Option<CallToolResult>, ToolProblem> {
-        let questions = self.questions().await?;
+    async fn look_for_result(&mut self) -> Result<Option<CallToolResult>, ToolProblem> {
+        let questions = self.list_questions().await?;
         if let Some(form) = &self.form {
             if questions.iter().any(|one| one.is_same(&form.question)) {
                 return Ok(None);
             }
             if let Some(form) = self.form.take() {
-                withdraw(form).await;
+                withdraw_form(form).await;
             }
         }
         let Some(question) = questions.first() else { return Ok(None) };
         if !self.may_ask(question) {
-            return Ok(Some(self.waiting(&questions, None)));
+            return Ok(Some(self.waiting_result(&questions, None)));
         }
         let text = question.in_words(self.turn.session.as_str());
-        self.progress.report(&text).await;
+        self.progress.report_text(&text).await;
         let options = PeerRequestOptions::no_options();
-        match self.context.peer.send_cancellable_request(question.form(), options).await {
+        match self.context.peer.send_cancellable_request(question.make_request(), options).await {
             Ok(handle) => {
                 self.form = Some(OpenForm { question: question.clone(), handle });
                 Ok(None)
             }
-            Err(error) => Ok(Some(self.waiting(&questions, Some(error.to_string())))),
+            Err(error) => Ok(Some(self.waiting_result(&questions, Some(error.to_string())))),
         }
     }
 
     /// Returns the open questions of the session.
-    async fn questions(&self) -> Result<Vec<TurnQuestion>, ToolProblem> {
+    async fn list_questions(&self) -> Result<Vec<TurnQuestion>, ToolProblem> {
         let mut questions = Vec::new();
         if self.rights.allow(ListApprovals::NAME) {
             let rows = self.open_approvals().await?;
@@ -228,16 +228,16 @@ impl<'a> TurnWatch<'a> {
     }
 
     /// Forwards the answer of a form. Returns the result of the call if the question stays open.
-    async fn answered(
+    async fn forward_answer(
         &mut self,
         answer: Result<ClientResult, ServiceError>,
     ) -> Result<Option<CallToolResult>, ToolProblem> {
         let Some(OpenForm { question, .. }) = self.form.take() else { return Ok(None) };
         let answer = match answer {
-            Ok(ClientResult::ElicitResult(result)) => question.answer(result),
+            Ok(ClientResult::ElicitResult(result)) => question.read_answer(result),
             Ok(_) => FormAnswer::Open,
             Err(error) => {
-                return Ok(Some(self.waiting(&[question], Some(error.to_string()))));
+                return Ok(Some(self.waiting_result(&[question], Some(error.to_string()))));
             }
         };
         let methods = &self.caller.methods;
@@ -252,28 +252,28 @@ impl<'a> TurnWatch<'a> {
                 let params = json!({ "session": self.turn.session, "text": text });
                 methods.call::<Ask>(params).await
             }
-            _ => return Ok(Some(self.waiting(&[question], None))),
+            _ => return Ok(Some(self.waiting_result(&[question], None))),
         };
         match done {
             Ok(_) => Ok(None),
             // Another person was faster.
             Err(MethodError::Refused(refusal)) if refusal.code == RpcError::NOT_FOUND => Ok(None),
             Err(MethodError::Refused(refusal)) => {
-                Ok(Some(self.waiting(&[question], Some(refusal.to_string()))))
+                Ok(Some(self.waiting_result(&[question], Some(refusal.to_string()))))
             }
             Err(lost) => Err(lost.into()),
         }
     }
 
     /// Stops the turn as `/stop` does, or cancels the job.
-    async fn cancel(&mut self) -> CallToolResult {
+    async fn cancel_turn(&mut self) -> CallToolResult {
         let stopped = match &self.turn.job {
             Some(job) => self.caller.methods.call::<CancelJob>(json!({ "id": job })).await,
             // `/stop` would end the turn of another message.
             None if self.is_queued().await => {
                 let why = "the call was cancelled; its message waits behind another one, and is \
                            answered in the session";
-                return ToolProblem::new(why).result();
+                return ToolProblem::new(why).into_call_result();
             }
             None => {
                 let stop = json!({ "session": self.turn.session, "text": "/stop" });
@@ -283,7 +283,7 @@ impl<'a> TurnWatch<'a> {
         if let Err(error) = stopped {
             tracing::debug!(%error, message = self.turn.message, "cannot stop a cancelled call");
         }
-        ToolProblem::new("the call was cancelled").result()
+        ToolProblem::new("the call was cancelled").into_call_result()
     }
 
     /// Returns `true` if no turn answers the message yet.
@@ -294,7 +294,7 @@ impl<'a> TurnWatch<'a> {
     }
 
     /// Returns the result for a turn that waits for a person.
-    fn waiting(&self, questions: &[TurnQuestion], fault: Option<String>) -> CallToolResult {
+    fn waiting_result(&self, questions: &[TurnQuestion], fault: Option<String>) -> CallToolResult {
         let session = self.turn.session.as_str();
         let open: Vec<String> = questions.iter().map(|one| one.in_words(session)).collect();
         let message = &self.turn.message;
@@ -304,12 +304,12 @@ impl<'a> TurnWatch<'a> {
              to get the answer.",
             open.join("; ")
         );
-        let mut structured = self.structured("waiting");
+        let mut structured = self.status_data("waiting");
         structured["waits_for"] = json!(open);
-        both(text, structured)
+        text_and_data(text, structured)
     }
 
-    fn structured(&self, status: &str) -> Value {
+    fn status_data(&self, status: &str) -> Value {
         let WatchedTurn { message, session, job } = &self.turn;
         let mut object = json!({ "message": message, "session": session, "status": status });
         if let Some(job) = job {
@@ -318,14 +318,14 @@ impl<'a> TurnWatch<'a> {
         object
     }
 
-    fn ended(&self, status: Value) -> Result<CallToolResult, ToolProblem> {
+    fn ended_result(&self, status: Value) -> Result<CallToolResult, ToolProblem> {
         let status: MessageStatus = serde_json::from_value(status)
             .map_err(|error| ToolProblem::new(format!("wait: {error}")))?;
         let message = &self.turn.message;
         let reply = status.reply.filter(|reply| !reply.trim().is_empty());
         match status.outcome {
             Some(outcome @ (Outcome::Replied | Outcome::Merged)) => {
-                let mut structured = self.structured("answered");
+                let mut structured = self.status_data("answered");
                 structured["reply"] = json!(reply.as_deref().unwrap_or_default());
                 let without_text = match outcome {
                     Outcome::Merged => {
@@ -333,7 +333,7 @@ impl<'a> TurnWatch<'a> {
                     }
                     _ => "The agent answered without a text.",
                 };
-                Ok(both(reply.unwrap_or_else(|| without_text.to_owned()), structured))
+                Ok(text_and_data(reply.unwrap_or_else(|| without_text.to_owned()), structured))
             }
             Some(Outcome::Stopped) => {
                 Err(ToolProblem::new(format!("{message} was stopped before its answer")))
@@ -373,7 +373,7 @@ async fn next_event(feed: Option<&SessionFeed>) -> Option<Value> {
 }
 
 /// Cancels a form whose question was answered elsewhere or has ended.
-async fn withdraw(form: OpenForm) {
+async fn withdraw_form(form: OpenForm) {
     let why = Some("the question was answered elsewhere, or has ended".to_owned());
     if let Err(error) = form.handle.cancel(why).await {
         tracing::debug!(%error, "cannot withdraw a form from the MCP client");
