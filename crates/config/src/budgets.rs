@@ -58,14 +58,14 @@ impl Default for Budgets {
 
 fn dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     let number = |value: &Value| value.as_f64().filter(|dollars| *dollars >= 0.0);
-    limit(deserializer, "an amount of US dollars", number)
+    read_limit(deserializer, "an amount of US dollars", number)
 }
 
 fn tokens<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    limit(deserializer, "a whole number of tokens", Value::as_u64)
+    read_limit(deserializer, "a whole number of tokens", Value::as_u64)
 }
 
-fn limit<'de, D: Deserializer<'de>, T>(
+fn read_limit<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     what: &str,
     number: impl Fn(&Value) -> Option<T>,

@@ -40,7 +40,7 @@ impl KeyPath {
             .all(|wanted| names.next().is_some_and(|name| wanted == "*" || wanted == name))
     }
 
-    fn below(&self, name: &str) -> Self {
+    fn with_name(&self, name: &str) -> Self {
         Self(self.0.iter().cloned().chain([name.to_owned()]).collect())
     }
 }
@@ -58,13 +58,13 @@ impl Document {
     #[must_use]
     pub fn changes(&self, newer: &Self) -> Vec<KeyPath> {
         let mut found = Vec::new();
-        compare(&KeyPath(Vec::new()), Some(&self.root), Some(&newer.root), &mut found);
+        compare_values(&KeyPath(Vec::new()), Some(&self.root), Some(&newer.root), &mut found);
         found
     }
 
     /// Gives a key the value that it has in another document. If it has none there, removes it.
     pub fn keep(&mut self, key: &KeyPath, of: &Self) {
-        put(&mut self.root, Some(&of.root), &key.0, at(&of.root, &key.0));
+        put_value(&mut self.root, Some(&of.root), &key.0, value_at(&of.root, &key.0));
         let path = key.to_string();
         self.secret.retain(|other| !is_of_key(other, &path));
         self.secret.extend(of.secret.iter().filter(|other| is_of_key(other, &path)).cloned());
@@ -82,7 +82,7 @@ impl Document {
     /// `None` if the key is not set.
     #[must_use]
     pub fn value(&self, key: &KeyPath) -> Option<&Value> {
-        at(&self.root, &key.0)
+        value_at(&self.root, &key.0)
     }
 }
 
@@ -91,7 +91,12 @@ fn is_of_key(other: &str, path: &str) -> bool {
     other.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
 }
 
-fn compare(path: &KeyPath, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<KeyPath>) {
+fn compare_values(
+    path: &KeyPath,
+    old: Option<&Value>,
+    new: Option<&Value>,
+    found: &mut Vec<KeyPath>,
+) {
     let none = Map::new();
     let tables = match (old, new) {
         (old, new) if old == new => return,
@@ -106,17 +111,17 @@ fn compare(path: &KeyPath, old: Option<&Value>, new: Option<&Value>, found: &mut
     };
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     for name in names {
-        compare(&path.below(name), old.get(name), new.get(name), found);
+        compare_values(&path.with_name(name), old.get(name), new.get(name), found);
     }
 }
 
-fn at<'v>(value: &'v Value, names: &[String]) -> Option<&'v Value> {
+fn value_at<'v>(value: &'v Value, names: &[String]) -> Option<&'v Value> {
     names.iter().try_fold(value, |value, name| value.as_object()?.get(name))
 }
 
 /// Writes a value into a table, or removes it there. A table that becomes empty is removed too,
 /// unless `like`, the table of the other document, exists.
-fn put(table: &mut Value, like: Option<&Value>, names: &[String], value: Option<&Value>) {
+fn put_value(table: &mut Value, like: Option<&Value>, names: &[String], value: Option<&Value>) {
     let Some((name, rest)) = names.split_first() else { return };
     let Some(table) = table.as_object_mut() else { return };
     let like = like.and_then(|like| like.get(name));
@@ -131,7 +136,7 @@ fn put(table: &mut Value, like: Option<&Value>, names: &[String], value: Option<
         return;
     }
     let below = table.entry(name.clone()).or_insert_with(|| Value::Object(Map::new()));
-    put(below, like, rest, value);
+    put_value(below, like, rest, value);
     if like.is_none() && below.as_object().is_some_and(Map::is_empty) {
         table.remove(name);
     }

@@ -15,8 +15,8 @@ use toml::de::DeTable;
 
 use crate::environment::Environment;
 use crate::error::ConfigError;
-use crate::keys::{has_free_keys, known_keys, properties, schema, suggestion};
-use crate::reader::{Reader, References, Unresolved, is_for_secrets};
+use crate::keys::{has_free_keys, known_keys, schema, suggest_key, table_properties};
+use crate::reader::{References, TableReader, Unresolved, is_for_secrets};
 use crate::syntax;
 
 /// A parsed configuration file with its references to secrets replaced. [`Document::table`] turns a
@@ -111,11 +111,11 @@ impl Document {
         let text = document.text.clone();
         match DeTable::parse(&text) {
             Ok(table) => {
-                let reader = Reader { environment, references };
-                document.root = reader.table(&mut document, "", table.get_ref())?;
+                let reader = TableReader { environment, references };
+                document.root = reader.read_table(&mut document, "", table.get_ref())?;
                 Ok(document)
             }
-            Err(error) => Err(document.error(error.span(), syntax::plain(error.message()))),
+            Err(error) => Err(document.error(error.span(), syntax::plain_message(error.message()))),
         }
     }
 
@@ -164,7 +164,7 @@ impl Document {
     ) -> Result<T, ConfigError> {
         serde_path_to_error::deserialize(value).map_err(|error| {
             let (at, error) = (error.path().to_string(), error.into_inner().to_string());
-            let at = self.with_key(join(path, &at), &error);
+            let at = self.with_key(join_path(path, &at), &error);
             let message = if self.secret.contains(&at) {
                 "the value that is referred to has the wrong type".to_owned()
             } else if is_for_secrets(&at) {
@@ -187,7 +187,7 @@ impl Document {
     /// Returns the value at a path like `providers.local.kind`. Names in the path may contain dots.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&Value> {
-        find(&self.root, path)
+        find_value(&self.root, path)
     }
 
     /// Returns the text of the file, before references are replaced.
@@ -256,7 +256,7 @@ impl Document {
     pub fn unknown_key(&self, path: &str, known: &[&str]) -> ConfigError {
         let (table, key) = path.rsplit_once('.').unwrap_or(("", path));
         let place = if table.is_empty() { String::new() } else { format!(" in [{table}]") };
-        let meant = suggestion(key, known);
+        let meant = suggest_key(key, known);
         self.error_at(path, format!("unknown key `{key}`{place}; {meant}"))
     }
 
@@ -293,24 +293,24 @@ impl Document {
             return Ok(());
         };
         for (key, value) in table {
-            let at = join(path, key);
+            let at = join_path(path, key);
             if !known.contains(&key.as_str()) {
                 if has_free_keys(schema) {
                     continue;
                 }
                 return Err(self.unknown_key(&at, &known));
             }
-            self.check_keys(&at, value, &properties(schema)[key])?;
+            self.check_keys(&at, value, &table_properties(schema)[key])?;
         }
         Ok(())
     }
 }
 
-fn find<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+fn find_value<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     if path.is_empty() {
         return Some(value);
     }
-    let below = |(dot, _): (usize, &str)| find(value.get(&path[..dot])?, &path[dot + 1..]);
+    let below = |(dot, _): (usize, &str)| find_value(value.get(&path[..dot])?, &path[dot + 1..]);
     value.get(path).or_else(|| path.match_indices('.').find_map(below))
 }
 
@@ -322,7 +322,7 @@ fn with_list(message: String) -> String {
     }
 }
 
-pub(crate) fn join(path: &str, key: &str) -> String {
+pub(crate) fn join_path(path: &str, key: &str) -> String {
     match (path, key) {
         ("", key) => key.to_owned(),
         (path, "" | ".") => path.to_owned(),

@@ -18,15 +18,15 @@ pub fn schema<T: JsonSchema>() -> Value {
 #[must_use]
 pub fn keys(schema: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    collect(schema, "", &mut found);
+    collect_keys(schema, "", &mut found);
     found
 }
 
-fn collect(schema: &Value, prefix: &str, found: &mut Vec<String>) {
-    for (name, property) in properties(schema).as_object().into_iter().flatten() {
+fn collect_keys(schema: &Value, prefix: &str, found: &mut Vec<String>) {
+    for (name, property) in table_properties(schema).as_object().into_iter().flatten() {
         let key = format!("{prefix}{name}");
         if known_keys(property).is_some() {
-            collect(property, &format!("{key}."), found);
+            collect_keys(property, &format!("{key}."), found);
         } else {
             found.push(key);
         }
@@ -35,7 +35,7 @@ fn collect(schema: &Value, prefix: &str, found: &mut Vec<String>) {
 
 /// Returns the keys of a table. `None` if its keys are free or the schema describes another type.
 pub(crate) fn known_keys(schema: &Value) -> Option<Vec<&str>> {
-    let properties = properties(schema).as_object()?;
+    let properties = table_properties(schema).as_object()?;
     Some(properties.keys().map(String::as_str).collect())
 }
 
@@ -45,14 +45,14 @@ pub(crate) fn has_free_keys(schema: &Value) -> bool {
 }
 
 /// Returns the keys of a table and their schemas, also for an optional table.
-pub(crate) fn properties(schema: &Value) -> &Value {
+pub(crate) fn table_properties(schema: &Value) -> &Value {
     let choices = schema["anyOf"].as_array().into_iter().flatten();
     let table = choices.map(|one| &one["properties"]).find(|properties| properties.is_object());
     table.unwrap_or(&schema["properties"])
 }
 
 /// Suggests the intended key for an unknown one, in words for an error.
-pub(crate) fn suggestion(key: &str, known: &[&str]) -> String {
+pub(crate) fn suggest_key(key: &str, known: &[&str]) -> String {
     match nearest(key, known.iter().copied()) {
         Some(name) => format!("did you mean `{name}`?"),
         None if known.is_empty() => "it is not known here".to_owned(),

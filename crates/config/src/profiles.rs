@@ -80,15 +80,15 @@ pub struct ProfileKeys {
 /// # Errors
 /// [`ConfigError`] names the first unusable key, also if two agents claim the same sessions.
 pub fn profiles(document: &Document) -> Result<Vec<Profile>, ConfigError> {
-    let defaults: AgentDefaults = document.table(&path(DEFAULTS))?;
-    check_limits(document, &path(DEFAULTS), &defaults)?;
+    let defaults: AgentDefaults = document.table(&profile_path(DEFAULTS))?;
+    check_limits(document, &profile_path(DEFAULTS), &defaults)?;
     let mut found: Vec<Profile> = Vec::new();
     let own = document.keys_at("agents")?;
     let shipped = SHIPPED.iter().map(|profile| profile.name);
     let names: BTreeSet<&str> = own.keys().map(String::as_str).chain(shipped).collect();
     let others = names.into_iter().filter(|name| ![DEFAULT, DEFAULTS].contains(name));
     for name in std::iter::once(DEFAULT).chain(others) {
-        let profile = profile(document, name)?;
+        let profile = read_profile(document, name)?;
         for (place, pattern) in profile.sessions.iter().enumerate() {
             check_pattern(document, &found, SessionPattern { agent: name, place, pattern })?;
         }
@@ -98,12 +98,12 @@ pub fn profiles(document: &Document) -> Result<Vec<Profile>, ConfigError> {
     Ok(found)
 }
 
-fn path(name: &str) -> String {
+fn profile_path(name: &str) -> String {
     format!("agents.{name}")
 }
 
-fn profile(document: &Document, name: &str) -> Result<Profile, ConfigError> {
-    let path = path(name);
+fn read_profile(document: &Document, name: &str) -> Result<Profile, ConfigError> {
+    let path = profile_path(name);
     // A misspelt `defaults` would become an agent without sessions.
     if name != DEFAULT && strsim::jaro_winkler(name, DEFAULTS) > 0.9 {
         return Err(document.unknown_key(&path, &[DEFAULTS, DEFAULT]));
@@ -126,12 +126,12 @@ fn profile(document: &Document, name: &str) -> Result<Profile, ConfigError> {
         );
         return Err(document.error_at(&at, message));
     }
-    let mut whole = document.keys_at(&self::path(DEFAULTS))?;
-    name_models(document, &self::path(DEFAULTS), &mut whole)?;
+    let mut whole = document.keys_at(&profile_path(DEFAULTS))?;
+    name_models(document, &profile_path(DEFAULTS), &mut whole)?;
     name_models(document, &path, &mut table)?;
     let shipped = SHIPPED.iter().filter(|shipped| shipped.name == name).flat_map(Shipped::keys);
-    overlay(&mut whole, shipped.collect());
-    overlay(&mut whole, table);
+    overlay_keys(&mut whole, shipped.collect());
+    overlay_keys(&mut whole, table);
     let agent = document.read_as(&path, Value::Object(whole))?;
     check_limits(document, &path, &agent)?;
     Ok(Profile { name: name.to_owned(), agent, sessions, people, own })
@@ -163,7 +163,7 @@ fn name_models(
 const PROMPTS: [&str; 2] = ["prompt", "prompt_file"];
 
 /// Replaces inherited keys.
-fn overlay(whole: &mut Map<String, Value>, mut keys: Map<String, Value>) {
+fn overlay_keys(whole: &mut Map<String, Value>, mut keys: Map<String, Value>) {
     if PROMPTS.iter().any(|key| keys.contains_key(*key)) {
         PROMPTS.iter().for_each(|key| drop(whole.remove(*key)));
     }

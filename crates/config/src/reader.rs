@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::document::join;
-use crate::refer::{self, Fault};
+use crate::document::join_path;
+use crate::refer::{self, ReferenceFault};
 use crate::{ConfigError, Document, Environment};
 
 /// Selects the references that a document replaces: those whose values are used.
@@ -39,13 +39,13 @@ pub struct Unresolved {
 }
 
 /// Reads the values of a document.
-pub(crate) struct Reader<'e> {
+pub(crate) struct TableReader<'e> {
     pub(crate) environment: Environment<'e>,
     pub(crate) references: References,
 }
 
-impl Reader<'_> {
-    pub(crate) fn table(
+impl TableReader<'_> {
+    pub(crate) fn read_table(
         &self,
         document: &mut Document,
         path: &str,
@@ -53,9 +53,9 @@ impl Reader<'_> {
     ) -> Result<Value, ConfigError> {
         let mut read = Map::new();
         for (key, value) in table {
-            let at = join(path, key.get_ref());
+            let at = join_path(path, key.get_ref());
             document.spans.insert(at.clone(), key.span());
-            if let Some(value) = self.value(document, &at, value)? {
+            if let Some(value) = self.read_value(document, &at, value)? {
                 read.insert(key.get_ref().to_string(), value);
             }
         }
@@ -63,17 +63,18 @@ impl Reader<'_> {
     }
 
     /// Reads a value; `None` if it is left out.
-    fn value(
+    fn read_value(
         &self,
         document: &mut Document,
         path: &str,
         value: &Spanned<DeValue<'_>>,
     ) -> Result<Option<Value>, ConfigError> {
-        let refuse =
-            |document: &Document, message: String| Err(at(document, path, value.span(), &message));
+        let refuse = |document: &Document, message: String| {
+            Err(error_at_value(document, path, value.span(), &message))
+        };
         Ok(Some(match value.get_ref() {
             DeValue::String(text) if refer::has_reference(text) => {
-                return self.referred(document, path, text, value.span());
+                return self.replace_references(document, path, text, value.span());
             }
             DeValue::String(text) => {
                 if is_for_secrets(path) {
@@ -98,16 +99,16 @@ impl Reader<'_> {
                 for (place, element) in elements.iter().enumerate() {
                     let path = format!("{path}[{place}]");
                     document.spans.insert(path.clone(), element.span());
-                    read.extend(self.value(document, &path, element)?);
+                    read.extend(self.read_value(document, &path, element)?);
                 }
                 Value::Array(read)
             }
-            DeValue::Table(table) => self.table(document, path, table)?,
+            DeValue::Table(table) => self.read_table(document, path, table)?,
         }))
     }
 
     /// Replaces the references in a text; `None` if the text is left out.
-    fn referred(
+    fn replace_references(
         &self,
         document: &mut Document,
         path: &str,
@@ -117,30 +118,38 @@ impl Reader<'_> {
         document.secret.insert(path.to_owned());
         let is_place = PLACES.contains(&path);
         let resolved = match self.references {
-            References::Places if !is_place => refer::check(text)
-                .and_then(|()| Err(Fault::Missing("its value is not resolved".to_owned()))),
-            _ => refer::resolve(text, self.environment, &mut document.secrets),
+            References::Places if !is_place => refer::check_references(text).and_then(|()| {
+                Err(ReferenceFault::Missing("its value is not resolved".to_owned()))
+            }),
+            _ => refer::resolve_references(text, self.environment, &mut document.secrets),
         };
         let may_be_left_out = match self.references {
             References::All => false,
             References::Possible => true,
             References::Places => !is_place,
         };
-        let error = |message: String| at(document, path, span, &message);
+        let error = |message: String| error_at_value(document, path, span, &message);
         match resolved {
             Ok(text) => Ok(Some(Value::String(text))),
-            Err(Fault::Missing(message)) if may_be_left_out => {
+            Err(ReferenceFault::Missing(message)) if may_be_left_out => {
                 let error = error(message);
                 document.unresolved.push(Unresolved { key: path.to_owned(), error });
                 Ok(is_for_secrets(path).then(|| PLACEHOLDER.into()))
             }
-            Err(Fault::Missing(message) | Fault::Malformed(message)) => Err(error(message)),
+            Err(ReferenceFault::Missing(message) | ReferenceFault::Malformed(message)) => {
+                Err(error(message))
+            }
         }
     }
 }
 
 /// Creates an error about the value of a key.
-fn at(document: &Document, path: &str, span: Range<usize>, message: &str) -> ConfigError {
+fn error_at_value(
+    document: &Document,
+    path: &str,
+    span: Range<usize>,
+    message: &str,
+) -> ConfigError {
     let error = document.error(Some(span), format!("`{path}`: {message}"));
     ConfigError { key: Some(path.to_owned()), ..error }
 }

@@ -9,7 +9,7 @@ use crate::Environment;
 
 /// The reason why a reference has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum ReferenceFault {
     /// The reference is invalid in any environment: the operator has to correct it.
     Malformed(String),
     /// This environment has no value for the reference.
@@ -18,12 +18,12 @@ pub(crate) enum Fault {
 
 /// Replaces every reference and adds its value to `secrets`, unless it is the value of a location
 /// variable such as `HOME`. The error contains no secret.
-pub(crate) fn resolve(
+pub(crate) fn resolve_references(
     text: &str,
     environment: Environment<'_>,
     secrets: &mut Vec<Secret>,
-) -> Result<String, Fault> {
-    replace(text, |name| {
+) -> Result<String, ReferenceFault> {
+    replace_references(text, |name| {
         let value = look_up(name, environment)?;
         if !is_place(name) {
             secrets.push(Secret::new(value.clone()));
@@ -33,14 +33,14 @@ pub(crate) fn resolve(
 }
 
 /// Checks the syntax of the references without looking up their values.
-pub(crate) fn check(text: &str) -> Result<(), Fault> {
-    replace(text, |name| credential(name).map(|_| String::new())).map(drop)
+pub(crate) fn check_references(text: &str) -> Result<(), ReferenceFault> {
+    replace_references(text, |name| credential_name(name).map(|_| String::new())).map(drop)
 }
 
-fn replace(
+fn replace_references(
     text: &str,
-    mut value_of: impl FnMut(&str) -> Result<String, Fault>,
-) -> Result<String, Fault> {
+    mut value_of: impl FnMut(&str) -> Result<String, ReferenceFault>,
+) -> Result<String, ReferenceFault> {
     let mut replaced = String::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {
@@ -53,8 +53,8 @@ fn replace(
         }
         replaced.push_str(before);
         let Some((name, after)) = reference[2..].split_once('}') else {
-            let message = format!("{:?} lacks a closing brace", cut(reference));
-            return Err(Fault::Malformed(message));
+            let message = format!("{:?} lacks a closing brace", cut_text(reference));
+            return Err(ReferenceFault::Malformed(message));
         };
         replaced.push_str(&value_of(name)?);
         rest = after;
@@ -76,40 +76,40 @@ fn is_place(name: &str) -> bool {
 }
 
 /// Returns the name of a credential; `None` if the reference is of another kind.
-fn credential(name: &str) -> Result<Option<&str>, Fault> {
+fn credential_name(name: &str) -> Result<Option<&str>, ReferenceFault> {
     match name.strip_prefix("credential:") {
-        Some(credential) if credential.is_empty() || credential.contains('/') => {
-            Err(Fault::Malformed(format!("{credential:?} is not the name of a credential")))
-        }
+        Some(credential) if credential.is_empty() || credential.contains('/') => Err(
+            ReferenceFault::Malformed(format!("{credential:?} is not the name of a credential")),
+        ),
         credential => Ok(credential),
     }
 }
 
-fn look_up(name: &str, environment: Environment<'_>) -> Result<String, Fault> {
+fn look_up(name: &str, environment: Environment<'_>) -> Result<String, ReferenceFault> {
     if let Some(path) = name.strip_prefix("file:") {
         return read(Path::new(path));
     }
-    if let Some(credential) = credential(name)? {
+    if let Some(credential) = credential_name(name)? {
         let directory = environment("CREDENTIALS_DIRECTORY").ok_or_else(|| {
-            Fault::Missing(format!(
+            ReferenceFault::Missing(format!(
                 "there is no credential {credential} here: systemd passes it to the daemon with \
                  LoadCredential= in the unit"
             ))
         })?;
         return read(&Path::new(&directory).join(credential));
     }
-    let missing = || format!("the environment variable {} is not set", cut(name));
-    environment(name).ok_or_else(|| Fault::Missing(missing()))
+    let missing = || format!("the environment variable {} is not set", cut_text(name));
+    environment(name).ok_or_else(|| ReferenceFault::Missing(missing()))
 }
 
-fn read(path: &Path) -> Result<String, Fault> {
+fn read(path: &Path) -> Result<String, ReferenceFault> {
     let text = std::fs::read_to_string(path).map_err(|error| {
-        Fault::Missing(format!("{} cannot be read ({})", path.display(), plain_io(&error)))
+        ReferenceFault::Missing(format!("{} cannot be read ({})", path.display(), plain_io(&error)))
     })?;
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
 }
 
-fn cut(text: &str) -> String {
+fn cut_text(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
@@ -143,20 +143,20 @@ mod tests {
         ];
         for (text, expected) in table {
             assert_eq!(
-                resolve(text, &environment, &mut Vec::new()).as_deref(),
+                resolve_references(text, &environment, &mut Vec::new()).as_deref(),
                 Ok(expected),
                 "{text}"
             );
-            assert_eq!(check(text), Ok(()), "{text}");
+            assert_eq!(check_references(text), Ok(()), "{text}");
         }
         let table = [
             ("${NO}", "the environment variable NO is not set"),
             ("${file:/nowhere}", "/nowhere cannot be read (No such file or directory)"),
         ];
         for (text, error) in table {
-            let missing = Err(Fault::Missing(error.to_owned()));
-            assert_eq!(resolve(text, &environment, &mut Vec::new()), missing);
-            assert_eq!(check(text), Ok(()), "{text}");
+            let missing = Err(ReferenceFault::Missing(error.to_owned()));
+            assert_eq!(resolve_references(text, &environment, &mut Vec::new()), missing);
+            assert_eq!(check_references(text), Ok(()), "{text}");
         }
         let table = [
             ("${KEY", "\"${KEY\" lacks a closing brace"),
@@ -164,11 +164,15 @@ mod tests {
             ("${credential:}", "\"\" is not the name of a credential"),
         ];
         for (text, error) in table {
-            let malformed = Fault::Malformed(error.to_owned());
-            assert_eq!(resolve(text, &environment, &mut Vec::new()), Err(malformed.clone()));
-            assert_eq!(check(text), Err(malformed));
+            let malformed = ReferenceFault::Malformed(error.to_owned());
+            assert_eq!(
+                resolve_references(text, &environment, &mut Vec::new()),
+                Err(malformed.clone())
+            );
+            assert_eq!(check_references(text), Err(malformed));
         }
-        let Err(Fault::Missing(none)) = resolve("${credential:key}", &|_| None, &mut Vec::new())
+        let Err(ReferenceFault::Missing(none)) =
+            resolve_references("${credential:key}", &|_| None, &mut Vec::new())
         else {
             panic!("there is a credential");
         };

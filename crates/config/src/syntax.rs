@@ -42,7 +42,7 @@ const ADVICE: &[(&str, &str)] = &[
 ];
 
 /// Returns the parser's message in plain words.
-pub(crate) fn plain(message: &str) -> String {
+pub(crate) fn plain_message(message: &str) -> String {
     let short = message.split(", expected ").next().unwrap_or(message);
     let advice = ADVICE.iter().find(|(start, _)| short.starts_with(start));
     match advice {
