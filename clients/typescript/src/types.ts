@@ -626,18 +626,26 @@ export interface RolledBack {
   why: string;
 }
 
-/** A chat whose next chunk failed, or is held back by the platform. */
-export interface StuckChat {
+/** A row of the outbox, numbered by the log (`o9`). */
+export type DeliveryId = string;
+
+/** A chat with chunks to be delivered. */
+export interface WaitingChat {
   /** The chat, without a topic because the topics of a chat wait for each other. */
   chat: ChatAddress;
-  /** The time of the chunk's first failure, or of the platform's last request to wait. */
+  /** Its chunks to be delivered. */
+  count: number;
+  /** The first of them. The others wait for it. */
+  next: DeliveryId;
+  /**
+   * The time of that chunk's first failure, or of the platform's last request to wait. Before both,
+   * the time at which it was added.
+   */
   since: Timestamp;
   /** Sends of that chunk so far. */
   attempts: number;
-  /** Chunks that wait behind it. */
-  behind: number;
-  /** The error of the last send. */
-  error: string;
+  /** The error of its last send; null if no send failed. */
+  error: string | null;
 }
 
 /** Counts over the whole log. */
@@ -674,9 +682,14 @@ export interface LogStatus {
    */
   rolled_back: RolledBack | null;
   /**
-   * Chats whose next chunk cannot be delivered, the one with the longest wait first; 20 at most.
+   * Chats with chunks to be delivered, 10 at most: first those whose next chunk failed, then the
+   * others, each with the longest wait first.
    */
-  stuck: StuckChat[];
+  waiting_chats: WaitingChat[];
+  /** Chats with chunks to be delivered that are not in `waiting_chats`. */
+  more_waiting_chats: number;
+  /** Chats whose next chunk failed, or is held back by the platform. */
+  stuck_chats: number;
 }
 
 /** The check of the database's pages since the start. */
@@ -824,9 +837,6 @@ export interface Delivered {
   /** The platform's name for the message. */
   platform_id?: PlatformId | null;
 }
-
-/** A row of the outbox, numbered by the log (`o9`). */
-export type DeliveryId = string;
 
 /** The state of a delivery, from the worst to the best. */
 export type SentState =

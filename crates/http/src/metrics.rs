@@ -133,8 +133,8 @@ fn write_status(page: &mut MetricsPage, status: &DaemonStatus) -> fmt::Result {
         "state",
         [("pending", log.pending), ("unconfirmed", log.unconfirmed), ("dead", log.dead)],
     )?;
-    let stuck = log.stuck.len();
-    page.one("avocet_chats_stuck", "gauge", "Chats whose next delivery fails, at most 20.", stuck)?;
+    let stuck = log.stuck_chats;
+    page.one("avocet_chats_stuck", "gauge", "Chats whose next delivery fails.", stuck)?;
     page.one("avocet_schedules", "gauge", "Active schedules.", log.schedules)?;
     let name = "avocet_updates_ignored_total";
     page.family(name, "counter", "Updates that were not for the agent.")?;

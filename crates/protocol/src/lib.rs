@@ -207,7 +207,7 @@ pub use skills::{Skill, SkillCall, SkillFile, SkillLimit, Skills, USE_SKILL};
 pub use speak::{NoVoiceMode, Speak, SpeakError, VoiceMode};
 pub use status::{
     ChannelStatus, DaemonStatus, DiskStatus, Ignored, LogCheck, LogStatus, ProviderStatus, Report,
-    RolledBack, StuckChat, TelemetryStatus,
+    RolledBack, TelemetryStatus, WaitingChat,
 };
 pub use store::{
     Accepted, AcceptedAs, Actor, Answer, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead,

@@ -6,7 +6,10 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatAddress, Checkup, Consolidation, LastExchanges, SessionId, StoreError, Timestamp};
+use crate::{
+    ChatAddress, Checkup, Consolidation, DeliveryId, LastExchanges, SessionId, StoreError,
+    Timestamp,
+};
 
 /// The port of the daemon's own state.
 #[async_trait]
@@ -168,30 +171,39 @@ pub struct LogStatus {
     /// never happened.
     #[serde(default)]
     pub rolled_back: Option<RolledBack>,
-    /// Chats whose next chunk cannot be delivered, the one with the longest wait first;
-    /// 20 at most.
+    /// Chats with chunks to be delivered, 10 at most: first those whose next chunk failed, then the
+    /// others, each with the longest wait first.
     #[serde(default)]
-    pub stuck: Vec<StuckChat>,
+    pub waiting_chats: Vec<WaitingChat>,
+    /// Chats with chunks to be delivered that are not in `waiting_chats`.
+    #[serde(default)]
+    pub more_waiting_chats: u64,
+    /// Chats whose next chunk failed, or is held back by the platform.
+    #[serde(default)]
+    pub stuck_chats: u64,
 }
 
 impl LogStatus {
-    /// The most chats in [`LogStatus::stuck`].
-    pub const MOST_STUCK: usize = 20;
+    /// The most chats in [`LogStatus::waiting_chats`].
+    pub const MOST_WAITING_CHATS: usize = 10;
 }
 
-/// A chat whose next chunk failed, or is held back by the platform.
+/// A chat with chunks to be delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct StuckChat {
+pub struct WaitingChat {
     /// The chat, without a topic because the topics of a chat wait for each other.
     pub chat: ChatAddress,
-    /// The time of the chunk's first failure, or of the platform's last request to wait.
+    /// Its chunks to be delivered.
+    pub count: u64,
+    /// The first of them. The others wait for it.
+    pub next: DeliveryId,
+    /// The time of that chunk's first failure, or of the platform's last request to wait. Before
+    /// both, the time at which it was added.
     pub since: Timestamp,
     /// Sends of that chunk so far.
     pub attempts: u32,
-    /// Chunks that wait behind it.
-    pub behind: u64,
-    /// The error of the last send.
-    pub error: String,
+    /// The error of its last send; `None` if no send failed.
+    pub error: Option<String>,
 }
 
 /// A return of the log to an earlier state.

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Attachment, Content, DeliveredText, DeliveryId, Ignored, LogStatus, MessageId, MessageStatus,
     OpenApproval, OpenTurn, Query, QueueMode, RolledBack, SessionId, SessionRow, SessionStatus,
-    SessionSummary, StuckChat, Timestamp, TranscriptPage, TurnId, TurnRecord, TurnState, UsageBy,
-    UsageRow, WaitId,
+    SessionSummary, Timestamp, TranscriptPage, TurnId, TurnRecord, TurnState, UsageBy, UsageRow,
+    WaitId, WaitingChat,
 };
 use rusqlite::params;
 
@@ -187,7 +187,7 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
             })
         },
     )?;
-    let stuck = stuck_chats(db)?;
+    let WaitingChats { first, all, stuck } = waiting_chats(db)?;
     let consolidation = last_runs(db, 1)?.pop();
     db.query_one(
         &format!(
@@ -227,38 +227,55 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
                 next_due: row.get::<_, Option<i64>>("next_due")?.map(Timestamp),
                 consolidation,
                 rolled_back: rolled_back.map(|(at, why)| RolledBack { at: Timestamp(at), why }),
-                stuck,
+                more_waiting_chats: all - first.len() as u64,
+                waiting_chats: first,
+                stuck_chats: stuck,
             })
         },
     )
 }
 
-/// Only the first open chunk of a chat is sent, so only that one can have an error.
-fn stuck_chats(db: Db<'_>) -> Result<Vec<StuckChat>> {
-    db.query_rows(
+/// The chats with open chunks.
+#[derive(Default)]
+struct WaitingChats {
+    first: Vec<WaitingChat>,
+    /// The number of all such chats.
+    all: u64,
+    /// The number of those whose next chunk has an error.
+    stuck: u64,
+}
+
+/// Reads the chats with open chunks. Only the first open chunk of a chat is sent, so only that one
+/// can have an error.
+fn waiting_chats(db: Db<'_>) -> Result<WaitingChats> {
+    let mut found = WaitingChats::default();
+    let rows = db.query_rows(
         &format!(
-            "SELECT channel, account, chat, NULL AS topic, \
-                 coalesce(failing_since, held_at) AS since, attempts, error, \
-                 (SELECT count(*) FROM outbox AS later WHERE (later.state = 'pending' \
-                     OR later.state = 'sending' OR later.state = 'unknown') \
-                     AND (later.source <> 'preview' OR later.edits = later.id) \
-                     AND (later.channel, later.account, later.chat) = \
-                         (outbox.channel, outbox.account, outbox.chat) \
-                     AND later.id > outbox.id) AS behind \
-             FROM outbox WHERE {OPEN_CHUNK} AND {DELIVERABLE} AND error IS NOT NULL \
-             ORDER BY since, id LIMIT ?1"
+            "WITH heads (id, chunks) AS (SELECT min(id), count(*) FROM outbox \
+                 WHERE {OPEN_CHUNK} AND {DELIVERABLE} GROUP BY channel, account, chat) \
+             SELECT outbox.id, channel, account, chat, NULL AS topic, chunks, attempts, error, \
+                 iif(error IS NULL, created_at, coalesce(failing_since, held_at)) AS since, \
+                 count(*) OVER () AS chats, count(error) OVER () AS stuck \
+             FROM heads JOIN outbox USING (id) ORDER BY error IS NULL, since, id LIMIT ?1"
         ),
-        [LogStatus::MOST_STUCK],
+        [LogStatus::MOST_WAITING_CHATS],
         |row| {
-            Ok(StuckChat {
+            let waiting = WaitingChat {
                 chat: rows::address_from_row(row)?,
+                count: row.get("chunks")?,
+                next: DeliveryId(row.get("id")?),
                 since: Timestamp(row.get("since")?),
                 attempts: row.get("attempts")?,
-                behind: row.get("behind")?,
                 error: row.get("error")?,
-            })
+            };
+            Ok((waiting, row.get("chats")?, row.get("stuck")?))
         },
-    )
+    )?;
+    for (waiting, all, stuck) in rows {
+        found.first.push(waiting);
+        (found.all, found.stuck) = (all, stuck);
+    }
+    Ok(found)
 }
 
 fn session_status(

@@ -712,19 +712,26 @@ class RolledBack(TypedDict):
     why: str
 
 
-class StuckChat(TypedDict):
-    """A chat whose next chunk failed, or is held back by the platform."""
+DeliveryId: TypeAlias = str
+"""A row of the outbox, numbered by the log (`o9`)."""
+
+
+class WaitingChat(TypedDict):
+    """A chat with chunks to be delivered."""
 
     # The chat, without a topic because the topics of a chat wait for each other.
     chat: ChatAddress
-    # The time of the chunk's first failure, or of the platform's last request to wait.
+    # Its chunks to be delivered.
+    count: int
+    # The first of them. The others wait for it.
+    next: DeliveryId
+    # The time of that chunk's first failure, or of the platform's last request to wait. Before
+    # both, the time at which it was added.
     since: Timestamp
     # Sends of that chunk so far.
     attempts: int
-    # Chunks that wait behind it.
-    behind: int
-    # The error of the last send.
-    error: str
+    # The error of its last send; null if no send failed.
+    error: str | None
 
 
 class LogStatus(TypedDict):
@@ -759,8 +766,13 @@ class LogStatus(TypedDict):
     # The last time that rows newer than the present ones were found to be lost; null if that never
     # happened.
     rolled_back: RolledBack | None
-    # Chats whose next chunk cannot be delivered, the one with the longest wait first; 20 at most.
-    stuck: list[StuckChat]
+    # Chats with chunks to be delivered, 10 at most: first those whose next chunk failed, then the
+    # others, each with the longest wait first.
+    waiting_chats: list[WaitingChat]
+    # Chats with chunks to be delivered that are not in `waiting_chats`.
+    more_waiting_chats: int
+    # Chats whose next chunk failed, or is held back by the platform.
+    stuck_chats: int
 
 
 LogCheck: TypeAlias = (
@@ -929,10 +941,6 @@ class Delivered(TypedDict):
 
     # The platform's name for the message.
     platform_id: NotRequired[PlatformId | None]
-
-
-DeliveryId: TypeAlias = str
-"""A row of the outbox, numbered by the log (`o9`)."""
 
 
 SentState: TypeAlias = (

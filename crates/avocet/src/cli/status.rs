@@ -7,7 +7,8 @@ use std::time::Duration;
 use avocet_gateway::{ClientError, ShowStatus};
 use avocet_protocol::{
     ChannelStatus, Consolidation, ConsolidationState, DaemonStatus, DiskStatus, LastExchanges,
-    LogCheck, LogStatus, ProviderStatus, Query, RolledBack, StuckChat, TelemetryStatus, Timestamp,
+    LogCheck, LogStatus, ProviderStatus, Query, RolledBack, TelemetryStatus, Timestamp,
+    WaitingChat,
 };
 use avocet_text::PlainTable;
 use clap::Args;
@@ -150,12 +151,11 @@ fn row(name: impl Into<String>, value: impl Into<String>) -> StatusRow {
 /// channels.
 fn text(status: &DaemonStatus, now: Timestamp) -> String {
     let mut rows = vec![daemon(status)];
-    rows.extend(log(status));
+    rows.extend(log(status, now));
     rows.push(disk_row(&status.disk, now));
     rows.extend(status.providers.iter().map(|one| provider(one, now)));
     rows.extend(status.channels.iter().map(|one| channel(one, now)));
     rows.extend(status.telemetry.iter().map(|one| telemetry(one, now)));
-    rows.extend(status.log.stuck.iter().map(|one| row("stuck", stuck(one, now))));
     let ignored = status.log.ignored.iter();
     rows.extend(
         ignored.map(|one| row(&one.account, format!("{} ignored: {}", one.count, one.reason))),
@@ -174,7 +174,7 @@ fn daemon(DaemonStatus { version, pid, uptime_seconds, .. }: &DaemonStatus) -> S
     )
 }
 
-fn log(status: &DaemonStatus) -> Vec<StatusRow> {
+fn log(status: &DaemonStatus, now: Timestamp) -> Vec<StatusRow> {
     let DaemonStatus { data_dir, model, log, audit_fault, log_check, .. } = status;
     let LogStatus { epoch, sessions, messages, queued, running, waiting, .. } = log;
     let LogStatus { pending, unconfirmed, dead, rolled_back, schedules, next_due, .. } = log;
@@ -185,6 +185,7 @@ fn log(status: &DaemonStatus) -> Vec<StatusRow> {
         row("turns", turns(status.pid, *running, *waiting)),
         row("outbox", format!("{pending} pending, {unconfirmed} unconfirmed, {dead} dead")),
     ];
+    rows.extend(waiting_chats(log, now));
     if unconfirmed + dead > 0 {
         rows.push(row("failed", "avocet dead list"));
     }
@@ -202,6 +203,28 @@ fn log(status: &DaemonStatus) -> Vec<StatusRow> {
         rows.push(row("audit", format!("{fault}; see `avocet audit verify`")));
     }
     rows
+}
+
+/// Names the chats that wait for deliveries.
+fn waiting_chats(log: &LogStatus, now: Timestamp) -> Vec<StatusRow> {
+    let mut rows: Vec<_> = log.waiting_chats.iter().map(|one| waiting_chat(one, now)).collect();
+    match log.more_waiting_chats {
+        0 => {}
+        1 => rows.push("1 more chat".to_owned()),
+        more => rows.push(format!("{more} more chats")),
+    }
+    rows.into_iter().map(|text| row("undelivered", text)).collect()
+}
+
+fn waiting_chat(waiting: &WaitingChat, now: Timestamp) -> String {
+    let WaitingChat { chat, count, next, since, attempts, error } = waiting;
+    let attempts = match attempts {
+        0 => String::new(),
+        1 => ", 1 attempt".to_owned(),
+        attempts => format!(", {attempts} attempts"),
+    };
+    let error = error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+    format!("{count} for {chat} since {}, first {next}{attempts}{error}", ago(*since, now))
 }
 
 /// Describes the open turns. Without a daemon, none of them runs.
@@ -300,13 +323,6 @@ fn telemetry(TelemetryStatus { exchanges, behind }: &TelemetryStatus, now: Times
         }
     };
     row("telemetry", format!("{state}; {behind} events behind"))
-}
-
-/// Describes a chat whose deliveries fail.
-fn stuck(one: &StuckChat, now: Timestamp) -> String {
-    let StuckChat { chat, since, attempts, behind, error } = one;
-    let since = ago(*since, now);
-    format!("{chat} since {since}, {behind} more behind it, {attempts} attempts: {error}")
 }
 
 /// Describes the failures since the last success.

@@ -1,4 +1,4 @@
-use avocet_protocol::{ConsolidationId, Ignored, LastFailure, MemoryScope};
+use avocet_protocol::{ConsolidationId, DeliveryId, Ignored, LastFailure, MemoryScope};
 
 use super::*;
 
@@ -24,6 +24,17 @@ fn provider(name: &str, fault: Option<&str>, requests: LastExchanges) -> Provide
 
 fn channel(account: &str, fault: Option<&str>, exchanges: LastExchanges) -> ChannelStatus {
     ChannelStatus { account: account.to_owned(), fault: fault.map(str::to_owned), exchanges }
+}
+
+fn waiting(chat: i64, count: u64, attempts: u32, error: Option<&str>) -> WaitingChat {
+    WaitingChat {
+        chat: format!("telegram:work:{chat}").parse().unwrap(),
+        count,
+        next: DeliveryId(chat),
+        since: at(600),
+        attempts,
+        error: error.map(str::to_owned),
+    }
 }
 
 fn status() -> DaemonStatus {
@@ -63,13 +74,13 @@ fn status() -> DaemonStatus {
                 at: Timestamp(1_767_225_600_000),
                 why: "it was restored from copy.db".to_owned(),
             }),
-            stuck: vec![StuckChat {
-                chat: "telegram:work:7".parse().unwrap(),
-                since: at(600),
-                attempts: 10,
-                behind: 120,
-                error: "not sent: no connection".to_owned(),
-            }],
+            waiting_chats: vec![
+                waiting(7, 121, 10, Some("not sent: no connection")),
+                waiting(8, 2, 1, None),
+                waiting(9, 1, 0, None),
+            ],
+            more_waiting_chats: 3,
+            stuck_chats: 1,
         },
         audit_fault: Some("row 3 was changed".to_owned()),
         log_check: LogCheck::Running,

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use avocet_protocol::{ClientRole, JobId, SessionSummary};
+use avocet_protocol::{
+    ClientRole, DeliveryId, JobId, LogStatus, SessionSummary, Timestamp, WaitingChat,
+};
 use serde_json::{Value, json};
 
 use super::world::{World, ask, refused};
@@ -281,4 +283,29 @@ async fn subscribe_of_a_limited_client_sends_the_events_of_its_chats_under_a_nam
     confirmation.confirm().await;
     world.daemon.log.confirmed("watch@client.two", 2).await;
     assert_eq!(world.daemon.log.position("watch"), None);
+}
+
+#[tokio::test]
+async fn status_names_waiting_chats_only_to_clients_of_all_chats() {
+    let world = world();
+    let waiting = WaitingChat {
+        chat: session().address(),
+        count: 3,
+        next: DeliveryId(9),
+        since: Timestamp(5),
+        attempts: 0,
+        error: None,
+    };
+    let log = LogStatus { waiting_chats: vec![waiting], ..LogStatus::default() };
+    let status = json!({
+        "version": "1", "pid": 1, "uptime_seconds": 1, "data_dir": "/", "model": "a/b", "log": log, "channels": [],
+    });
+    *world.daemon.status.lock().unwrap() = Some(serde_json::from_value(status).unwrap());
+    let shown = call(&world, "observer", "status").await.unwrap()["log"]["waiting_chats"].clone();
+    assert_eq!((&shown[0]["chat"], &shown[0]["next"]), (&json!(session()), &json!("o9")));
+    for client in ["own", "two", "foreign", "nothing"] {
+        let (code, message) = call(&world, client, "status").await.unwrap_err();
+        assert_eq!(code, RpcError::NOT_ALLOWED, "{client}: {message}");
+        assert!(!message.contains("terminal:local"), "{client}: {message}");
+    }
 }

@@ -28,10 +28,16 @@ test("sentences about queues count in words", () => {
   assert.deepEqual(texts(laneFindings({ queued: 2, running: 1, waiting: 1 })), [
     "1 turn is running.", "1 turn waits for a person or a sub-agent.", "2 messages wait for a lane.",
   ]);
-  const stuck = [{ chat: "slack:a:b", since: now, attempts: 4, behind: 2, error: "429" }];
-  assert.deepEqual(texts(deliveryFindings({ pending: 3, unconfirmed: 0, dead: 1, stuck })), [
-    "3 parts of messages wait for delivery.",
+  const chats = [
+    { chat: "slack:a:b", count: 3, next: "o7", since: now, attempts: 4, error: "429" },
+    { chat: "slack:a:c", count: 1, next: "o9", since: now, attempts: 0, error: null },
+  ];
+  const deliveries = { pending: 6, unconfirmed: 0, dead: 1, waiting_chats: chats, more_waiting_chats: 2 };
+  assert.deepEqual(texts(deliveryFindings(deliveries)), [
+    "6 parts of messages wait for delivery.",
     "The next part has failed 4 times since just now: 429. 2 parts wait behind it.",
+    "1 part waits. The first was added just now.",
+    "2 more chats wait for delivery.",
     "1 part was abandoned.",
   ]);
 });

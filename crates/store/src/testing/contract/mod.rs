@@ -278,7 +278,8 @@ rules! {
         enqueue_absorbs_a_repeated_message
         sent_files_lists_the_files_of_a_turn_in_its_own_session
         finish_with_again_delays_the_chunk_and_counts_the_attempt
-        log_status_lists_stuck_chats
+        log_status_names_chats_that_wait
+        log_status_counts_chats_beyond_the_first
         finish_with_dead_abandons_the_rest_of_the_message
         finish_with_unconfirmed_reports_the_chunk_and_frees_the_next
         finish_marks_the_next_send_of_a_chunk_sent_in_part

@@ -2,8 +2,8 @@
 
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, ChatAddress, CommandAction, CommandEffect,
-    CommandReply, Content, DedupeKey, Delivery, DeliveryId, Enqueued, Head, Planned, PlatformId,
-    Receipt, SendEnd, Settlement, StoreError, Timestamp,
+    CommandReply, Content, DedupeKey, Delivery, DeliveryId, Enqueued, Head, LogStatus, Planned,
+    PlatformId, Receipt, SendEnd, Settlement, StoreError, Timestamp,
 };
 
 use super::Backend;
@@ -121,11 +121,11 @@ pub async fn finish_with_again_delays_the_chunk_and_counts_the_attempt(backend: 
     assert_eq!(not_under_way, Err(StoreError::Stale(first.id.to_string())));
 }
 
-/// The status names the chunk that blocks a chat, with its error, first failure and followers.
-/// Delivered, abandoned and requeued chunks are excluded.
-pub async fn log_status_lists_stuck_chats(backend: &impl Backend) {
+/// The status names each chat with open chunks: their number, the first, and its last failure. Chats
+/// whose next chunk failed come first. Delivered and abandoned chunks are excluded.
+pub async fn log_status_names_chats_that_wait(backend: &impl Backend) {
     let world = World::new(backend).await;
-    let stuck = async || world.ports.query.log_status().await.unwrap().stuck;
+    let status = async || world.ports.query.log_status().await.unwrap();
     let failed = |error: &str, counts| SendEnd::Again {
         not_before: Timestamp(77),
         error: error.to_owned(),
@@ -133,40 +133,71 @@ pub async fn log_status_lists_stuck_chats(backend: &impl Backend) {
         first_sent_at: None,
     };
     let unknown = || SendEnd::Unknown { error: "HTTP 500".to_owned() };
-    let [a, b, c] =
-        [("a", 2), ("b", 1), ("c", 1)].map(|(chat, count)| (chat, ["1", "2"][..count].to_vec()));
     let mut first = Vec::new();
-    for (chat, chunks) in [&a, &b, &c] {
-        first.push(enqueue(&world, chat, chunks).await.id);
+    for (chat, count) in [("d", 1), ("a", 2), ("b", 1), ("c", 1)] {
+        first.push(enqueue(&world, chat, &["1", "2"][..count]).await.id);
     }
-    assert_eq!(stuck().await, []);
-    end(&world, first[0], unknown()).await;
+    let [d, a, b, c] = first[..] else { panic!("{first:?}") };
+    end(&world, a, unknown()).await;
     let failing_since = head(&world, &session("a").address()).await.failing_since;
-    end(&world, first[0], unknown()).await;
-    end(&world, first[1], failed("no route", true)).await;
-    end(&world, first[2], failed("wait", false)).await;
-    let found = stuck().await;
+    end(&world, a, unknown()).await;
+    end(&world, b, failed("no route", true)).await;
+    end(&world, c, failed("wait", false)).await;
+    end(&world, d, SendEnd::Unreachable).await;
+    let found = status().await;
+    assert_eq!((found.stuck_chats, found.more_waiting_chats), (3, 0));
     let shown: Vec<_> = found
+        .waiting_chats
         .iter()
-        .map(|one| (one.chat.chat.as_str(), one.attempts, one.behind, one.error.as_str()))
+        .map(|one| {
+            (one.chat.chat.as_str(), one.count, one.next, one.attempts, one.error.as_deref())
+        })
         .collect();
-    let expected = [("a", 2, 1, "HTTP 500"), ("b", 1, 0, "no route"), ("c", 0, 0, "wait")];
+    let expected = [
+        ("a", 2, a, 2, Some("HTTP 500")),
+        ("b", 1, b, 1, Some("no route")),
+        ("c", 1, c, 0, Some("wait")),
+        ("d", 1, d, 0, None),
+    ];
     assert_eq!(shown, expected);
-    assert_eq!(Some(found[0].since), failing_since, "of the first failure");
+    let since = |place: usize| found.waiting_chats[place].since;
+    assert_eq!(Some(since(0)), failing_since, "of the first failure");
     let of_c = head(&world, &session("c").address()).await;
     assert_eq!((of_c.failing_since, of_c.error.as_deref()), (None, Some("wait")));
-    assert_eq!(of_c.held_at, found[2].since);
+    assert_eq!(of_c.held_at, since(2));
+    assert!(Timestamp(0) < since(3) && since(3) <= since(0), "of its addition");
 
-    for (id, error) in [(first[0], "HTTP 500"), (first[1], "no route")] {
+    for (id, error) in [(a, "HTTP 500"), (b, "no route")] {
         let (error, notice) = (error.to_owned(), None);
         end(&world, id, SendEnd::Unconfirmed { error, notice }).await;
     }
-    end(&world, first[2], SendEnd::Sent(Receipt { platform_id: None })).await;
+    for id in [c, d] {
+        end(&world, id, SendEnd::Sent(Receipt { platform_id: None })).await;
+    }
     let command = world.command(&session("a"), "/resend").await;
     let (resend, reply) = (CommandAction::Resend, CommandReply::default());
     world.ports.inbox.settle_command(command, &resend, &reply).await.unwrap();
     assert_eq!(head(&world, &session("a").address()).await.failing_since, None);
-    assert_eq!(stuck().await, []);
+    let found = status().await;
+    let shown: Vec<_> =
+        found.waiting_chats.iter().map(|one| (one.next, one.error.as_deref())).collect();
+    assert_eq!((found.stuck_chats, shown), (0, vec![(a, None)]), "queued again, without an error");
+}
+
+/// The status counts the waiting chats that it does not name.
+pub async fn log_status_counts_chats_beyond_the_first(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    for chat in 0..LogStatus::MOST_WAITING_CHATS + 2 {
+        let delivery = enqueue(&world, &format!("chat{chat}"), &["1"]).await.id;
+        if chat > 0 {
+            end(&world, delivery, SendEnd::Unknown { error: "HTTP 500".to_owned() }).await;
+        }
+    }
+    let found = world.ports.query.log_status().await.unwrap();
+    assert_eq!(found.waiting_chats.len(), LogStatus::MOST_WAITING_CHATS);
+    let all = LogStatus::MOST_WAITING_CHATS as u64 + 2;
+    assert_eq!((found.more_waiting_chats, found.stuck_chats), (2, all - 1));
+    assert!(found.waiting_chats.iter().all(|one| one.error.is_some()), "failed ones come first");
 }
 
 /// An abandoned chunk abandons the rest of its message; other messages are sent.

@@ -1,7 +1,7 @@
 /** The state of the daemon in sentences. */
 
 import { counted, duration, relativeTime, size } from "../../format.js";
-import type { ChannelStatus, DaemonStatus, LastExchanges, LogCheck, LogStatus, ProviderStatus, StuckChat } from "../../types.js";
+import type { ChannelStatus, DaemonStatus, LastExchanges, LogCheck, LogStatus, ProviderStatus, WaitingChat } from "../../types.js";
 
 export interface Finding {
   tone: "good" | "warn" | "bad" | "neutral";
@@ -36,18 +36,22 @@ export function laneFindings({ queued, running, waiting }: LogStatus): Finding[]
   ];
 }
 
-export function deliveryFindings({ pending, unconfirmed, dead, stuck }: LogStatus): Finding[] {
+export function deliveryFindings({ pending, unconfirmed, dead, waiting_chats: chats, more_waiting_chats: others }: LogStatus): Finding[] {
   const more = { view: "failed", title: "Failed messages" };
   return [
     { tone: "neutral", text: pending === 0 ? "No part of a message waits for delivery." : `${counted(pending, "part of a message waits", "parts of messages wait")} for delivery.` },
-    ...stuck.map(stuckFinding),
+    ...chats.map(waitingChatFinding),
+    ...(others > 0 ? [{ tone: "neutral", text: `${counted(others, "more chat waits", "more chats wait")} for delivery.` } as const] : []),
     ...(unconfirmed > 0 ? [{ tone: "warn", text: `${counted(unconfirmed, "part", "parts")} may or may not have arrived.`, more } as const] : []),
     ...(dead > 0 ? [{ tone: "warn", text: `${counted(dead, "part was", "parts were")} abandoned.`, more } as const] : []),
   ];
 }
 
-function stuckFinding({ chat, since, attempts, behind, error }: StuckChat): Finding {
-  const others = behind === 0 ? "" : ` ${counted(behind, "part waits", "parts wait")} behind it.`;
+function waitingChatFinding({ chat, count, since, attempts, error }: WaitingChat): Finding {
+  if (error === null) {
+    return { tone: "neutral", subject: chat, text: `${counted(count, "part waits", "parts wait")}. The first was added ${relativeTime(since)}.` };
+  }
+  const others = count === 1 ? "" : ` ${counted(count - 1, "part waits", "parts wait")} behind it.`;
   return {
     tone: "warn",
     subject: chat,
