@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use avocet_protocol::{
     CallId, CallResult, Evidence, KeptResult, KeptResults, LogWrite, MemoryAuthor, NewChild,
-    Planned, SessionId, ToolClass, Trust, TurnId,
+    Planned, SessionId, SkillLimit, ToolClass, Trust, TurnId,
 };
 use rusqlite::params;
 
@@ -76,7 +76,7 @@ pub(crate) fn finish_call(tx: &Tx<'_>, call: CallId, result: &CallResult) -> Res
     audit::record_finished(tx, call, result)?;
     tx.update_one(
         call,
-        "UPDATE calls SET state = 'finished', ok = ?4, result = ?5, trust = ?6 \
+        "UPDATE calls SET state = 'finished', ok = ?4, result = ?5, trust = ?6, is_skill = ?7 \
          WHERE turn = ?1 AND step = ?2 AND ordinal = ?3 AND state <> 'finished'",
         params![
             call.turn.0,
@@ -85,6 +85,7 @@ pub(crate) fn finish_call(tx: &Tx<'_>, call: CallId, result: &CallResult) -> Res
             result.ok,
             to_json(&result.value)?,
             result.trust.word(),
+            result.ok && SkillLimit::of_result(&result.value).is_some(),
         ],
     )
 }

@@ -65,7 +65,7 @@ fn is_first_dead() -> String {
 
 /// The condition that an incoming message is dead, and no copy of it was queued.
 const DEAD_MESSAGE: &str =
-    "inbound.state = 'dead' AND inbound.kind = 'text' AND inbound.key NOT LIKE 'retried %'";
+    "inbound.state = 'dead' AND inbound.kind = 'text' AND inbound.is_copied = 0";
 
 /// The position in the list: the time, 1 for a delivery and 0 for a message, and the number.
 type ListPosition = (i64, i64, i64);

@@ -202,7 +202,17 @@ async fn migrate_gives_a_database_of_version_1_the_current_schema() {
              INSERT INTO notes (text, turn, written_at) VALUES ('東京 is a city', 1, 1), ('a key', NULL, 1);
              INSERT INTO inbound (session, channel, account, chat, key, sender, kind, content, removed, state, \
                  outcome, turn, received_at) VALUES ('telegram:main:7', 'telegram', 'main', '7', 'k', '7', 'text', \
-                 '{\"text\":\"\"}', 0, 'done', 'replied', 1, 1);
+                 '{\"text\":\"\"}', 0, 'done', 'replied', 1, 1),
+                 ('telegram:main:7', 'telegram', 'main', '7', 'retried 2', '7', 'text', '{\"text\":\"\"}', 0, \
+                 'done', 'error', 1, 1),
+                 ('telegram:main:7', 'telegram', 'main', '7', 'retried 9', '7', 'text', '{\"text\":\"\"}', 0, \
+                 'done', 'replied', 1, 1);
+             INSERT INTO steps (turn, number, text, input_tokens, output_tokens) VALUES (1, 0, '', 1, 1);
+             INSERT INTO calls (turn, step, ordinal, name, arguments, state, ok, result) VALUES
+                 (1, 0, 0, 'use_skill', '{}', 'finished', 1, '\"[skill review]\\n\\nbody\"'),
+                 (1, 0, 1, 'read_file', '{}', 'finished', 1, '\"see [skill review]\"'),
+                 (1, 0, 2, 'use_skill', '{}', 'finished', 0, '\"[skill review]\"'),
+                 (1, 0, 3, 'use_skill', '{}', 'planned', NULL, NULL);
              INSERT INTO outbox (channel, account, chat, turn, ordinal, chunk, source, content, \
                  state, created_at) \
                  VALUES ('telegram', 'main', '7', 1, 0, 0, 'reply', '{\"text\":\"kept\"}', 'pending', 1);",
@@ -238,6 +248,13 @@ async fn migrate_gives_a_database_of_version_1_the_current_schema() {
         .each_ref()
         .map(|directory| Connection::open(directory.path().join(DATABASE)).unwrap());
     assert_eq!(shape(&migrated), shape(&new));
+    for (marked, expected) in [
+        ("SELECT group_concat(ordinal) FROM calls WHERE is_skill = 1", "0"),
+        ("SELECT group_concat(id) FROM inbound WHERE is_copied = 1", "2"),
+    ] {
+        let rows: String = migrated.query_row(marked, (), |row| row.get(0)).unwrap();
+        assert_eq!(rows, expected, "{marked}");
+    }
     assert_eq!([slow_tables(&migrated), slow_tables(&new)], [[""; 0]; 2]);
 }
 

@@ -48,7 +48,7 @@ fn last_failed(
 ) -> Result<Option<TurnId>> {
     tx.db.query_row(
         "SELECT id FROM turns WHERE session = ?1 AND state = 'failed' AND ended_at > ?2 \
-             AND EXISTS (SELECT 1 FROM inbound WHERE turn = turns.id AND key NOT LIKE 'retried %' \
+             AND EXISTS (SELECT 1 FROM inbound WHERE turn = turns.id AND is_copied = 0 \
                  AND id > (SELECT fresh_from FROM sessions WHERE id = ?1)) \
              AND NOT EXISTS (SELECT 1 FROM inbound WHERE turn = turns.id AND sender <> ?3) \
          ORDER BY id DESC LIMIT 1",
@@ -75,7 +75,8 @@ pub(crate) fn copy_message(tx: &Tx<'_>, id: MessageId, turn: Option<TurnId>) -> 
     let key: String =
         tx.db.query_one("SELECT key FROM inbound WHERE id = ?1", [id.0], |row| row.get(0))?;
     tx.changed.past.set(true);
-    tx.change_rows("UPDATE inbound SET key = 'retried ' || id WHERE id = ?1", [id.0])?;
+    let set = "UPDATE inbound SET key = 'retried ' || id, is_copied = 1 WHERE id = ?1";
+    tx.change_rows(set, [id.0])?;
     tx.insert(
         "INSERT INTO inbound (session, channel, account, chat, topic, chat_kind, key, sender, \
              sender_name, is_bot, kind, content, removed, state, turn, received_at, written_at, \

@@ -1,4 +1,4 @@
--- The complete schema of version 17, for new databases. The scripts in `migrations/` bring an older database
+-- The complete schema of version 19, for new databases. The scripts in `migrations/` bring an older database
 -- to the same schema. Enumerations are stored as the words of the protocol's types. In the tables that a
 -- turn writes, conditions have no list of three or more values: SQLite builds a temporary table for each.
 
@@ -112,6 +112,7 @@ CREATE TABLE inbound (
     edited_at   INTEGER,                        -- platform's time of the last edit that it contains
     digest      TEXT,                           -- SHA-256 of another process's message; NULL: message of a platform
     trust       TEXT NOT NULL DEFAULT 'full' CHECK (trust = 'low' OR trust = 'user' OR trust = 'full'), -- upper limit for its text
+    is_copied   INTEGER NOT NULL DEFAULT 0,     -- a copy was queued, which has its key
     CHECK ((state IN ('done', 'dead')) = (outcome IS NOT NULL))
 ) STRICT;
 CREATE UNIQUE INDEX inbound_key ON inbound (channel, account, chat, key);
@@ -149,6 +150,7 @@ CREATE TABLE calls (
     ok        INTEGER,
     result    TEXT,                             -- JSON, as the model reads it
     trust     TEXT NOT NULL DEFAULT 'full' CHECK (trust = 'low' OR trust = 'user' OR trust = 'full'), -- of the result
+    is_skill  INTEGER NOT NULL DEFAULT 0,       -- the result begins with the name of a skill
     PRIMARY KEY (turn, step, ordinal),
     FOREIGN KEY (turn, step) REFERENCES steps (turn, number),
     CHECK ((state = 'finished') = (result IS NOT NULL))

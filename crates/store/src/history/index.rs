@@ -10,7 +10,7 @@ use avocet_text::index_text;
 use rusqlite::params;
 use sha2::{Digest as _, Sha256};
 
-use crate::rows::messages::{INBOUND, inbound_from_row};
+use crate::rows::messages::{INBOUND, inbound_from_row, is_copied};
 use crate::rows::parse_column;
 use crate::tx::{Db, Result, Tx};
 
@@ -191,7 +191,7 @@ fn texts_of_turn(db: Db<'_>, turn: TurnId) -> Result<Vec<IndexedText>> {
     let messages = db.query_rows(
         &format!("{INBOUND} WHERE turn = ?1 AND kind = 'text' ORDER BY id"),
         [turn.0],
-        inbound_from_row,
+        |row| Ok((inbound_from_row(row)?, is_copied(row)?)),
     )?;
     let steps = db.query_rows(
         "SELECT number, text FROM steps WHERE turn = ?1 ORDER BY number",
@@ -205,15 +205,14 @@ fn texts_of_turn(db: Db<'_>, turn: TurnId) -> Result<Vec<IndexedText>> {
         db.query_one("SELECT session, notice FROM turns WHERE id = ?1", [turn.0], |row| {
             Ok((parse_column(row, "session")?, row.get(1)?))
         })?;
-    let senders = messages.iter().map(|message| &message.message.inbound);
+    let senders = messages.iter().map(|(message, _)| &message.message.inbound);
     let scope = [Some(scope_of_session(&session)), scope_of(senders)];
     let scope = scope.into_iter().flatten().collect::<Vec<_>>().join(" ");
     // The turn that repeats a failed one has copies of its messages.
-    let originals = messages
-        .iter()
-        .filter(|message| !message.message.inbound.key.as_str().starts_with("retried "));
-    let messages = originals
-        .map(|message| (TextId::Message(message.id.0), text_of(&message.message.inbound.content)));
+    let originals = messages.iter().filter(|(_, is_copied)| !is_copied);
+    let messages = originals.map(|(message, _)| {
+        (TextId::Message(message.id.0), text_of(&message.message.inbound.content))
+    });
     let notice = notice.map(|notice| (TextId::Notice { turn: turn.0 }, notice));
     let texts = messages.chain(steps).chain(notice).map(|(id, text)| IndexedText {
         id,

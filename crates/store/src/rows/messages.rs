@@ -20,11 +20,16 @@ pub(crate) const NEXT: &str = "session = ?1 AND state = 'queued' AND turn IS NUL
 /// Columns that [`inbound_from_row`] reads.
 pub(crate) const INBOUND: &str = "SELECT id, session, channel, account, chat, topic, chat_kind, \
     key, sender, sender_name, is_bot, kind, content, removed, received_at, written_at, \
-    corrects, edited_at, trust, turn, after_step FROM inbound";
+    corrects, edited_at, trust, turn, after_step, is_copied FROM inbound";
 
 /// The turn of a message that [`INBOUND`] reads, and the step that it follows.
 pub(crate) fn place_in_turn(row: &Row<'_>) -> RowResult<(TurnId, Option<u32>)> {
     Ok((TurnId(row.get(at!(INBOUND, "turn"))?), row.get(at!(INBOUND, "after_step"))?))
+}
+
+/// Returns `true` if a copy of a message that [`INBOUND`] reads was queued.
+pub(crate) fn is_copied(row: &Row<'_>) -> RowResult<bool> {
+    row.get(at!(INBOUND, "is_copied"))
 }
 
 /// Reads a message from the columns of [`INBOUND`].

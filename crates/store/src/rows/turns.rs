@@ -155,8 +155,7 @@ pub(crate) fn lineage_of(db: Db<'_>, turn: TurnId) -> Result<Vec<LineageTurn>> {
 fn skill_calls_before(db: Db<'_>, call: CallId) -> Result<Vec<SkillCall>> {
     let called = db.query_rows(
         "SELECT name, result FROM calls \
-         WHERE turn = ?1 AND (step, ordinal) < (?2, ?3) AND state = 'finished' AND ok = 1 \
-             AND result LIKE '\"[skill %' \
+         WHERE turn = ?1 AND (step, ordinal) < (?2, ?3) AND is_skill = 1 \
          ORDER BY step, ordinal",
         params![call.turn.0, call.step, call.ordinal],
         |row| Ok((row.get::<_, String>("name")?, json_column::<Value>(row, "result")?)),

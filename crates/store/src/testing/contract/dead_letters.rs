@@ -113,6 +113,15 @@ pub async fn retry_of_a_dead_letter_sends_all_parts(backend: &impl Backend) {
     assert_eq!(world.dead_ids().await, [""; 0]);
 }
 
+/// A message whose key looks like that of a copied one is listed and retried like any other.
+pub async fn retry_of_a_dropped_message_goes_by_no_key(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let id = DeadId::Message(world.is_dropped("a", "retried soon", Trust::Full).await);
+    assert_eq!(world.dead_ids().await, [id.to_string()]);
+    assert_eq!(world.retry_dead(id).await, Some(RetriedLetter::Message(session("a"))));
+    assert_eq!(world.dead_ids().await, [""; 0]);
+}
+
 /// A copy of a dropped message is answered, with the trust and the key of the original.
 pub async fn retry_of_a_dropped_message_queues_a_copy(backend: &impl Backend) {
     let world = World::new(backend).await;

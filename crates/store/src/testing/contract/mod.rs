@@ -298,6 +298,7 @@ rules! {
     dead_letters:
         dead_letters_are_listed_newest_first
         retry_of_a_dead_letter_sends_all_parts
+        retry_of_a_dropped_message_goes_by_no_key
         retry_of_a_dropped_message_queues_a_copy
         drop_of_a_dead_letter_removes_it_from_the_list;
     events:
