@@ -251,11 +251,13 @@ fn tool_recipe_tells_the_lines_that_name_a_tool() {
     let list = "crates/tools/src/builtin/mod.rs";
     assert!(page.contains(&format!("Add three lines to `{list}`")));
     for tool in ["outline", "read_result", "use_skill", "write_file"] {
-        let lines =
-            [format!("mod {tool};"), format!("\"{tool}\","), format!("registry.add_tool({tool}::")];
-        for line in &lines {
-            assert_eq!(lines_naming(list, &[line]), 1, "{line}");
+        for line in [format!("mod {tool};"), format!("\"{tool}\",")] {
+            assert_eq!(lines_naming(list, &[&line]), 1, "{line}");
         }
+        // A file tool stands in its frame.
+        let added =
+            ["", "FileTool::new("].map(|frame| format!("registry.add_tool({frame}{tool}::"));
+        assert_eq!(lines_naming(list, &added.each_ref().map(String::as_str)), 1, "{added:?}");
     }
 }
 

@@ -2,37 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use async_trait::async_trait;
-use avocet_protocol::{
-    Caution, Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
-    Trust, Verdict,
-};
+use avocet_protocol::{Evidence, Question, ToolClass, ToolError, Trust};
 use avocet_sandbox::{RemoveMode, Workspace, digest_bytes};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::Value;
 
-use super::BuiltinParts;
-use super::buffers::{
-    CallEditor, EditorBuffers, PresentText, SavedText, TextSource, shown_in_editor,
-};
-use super::files::{ToolFiles, digest_of_file, read_text, tool_error, verdict_from_state};
+use super::buffers::{CallEditor, PresentText, SavedText, TextSource, shown_in_editor};
+use super::file_tool::{FileCall, FileWork};
+use super::files::{digest_of_file, read_text, tool_error};
 use crate::approval::fence_text;
 use crate::patch::{FileChange, FilePatch, PatchHunk, apply_hunks, parse_patch};
 
 #[derive(Debug)]
-pub(super) struct ApplyPatch {
-    files: ToolFiles,
-    buffers: EditorBuffers,
-}
+pub(super) struct ApplyPatch;
 
-impl ApplyPatch {
-    pub(super) fn new(parts: &BuiltinParts) -> Self {
-        Self { files: ToolFiles { roots: parts.roots.clone() }, buffers: EditorBuffers::new(parts) }
-    }
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(super) struct ApplyPatchArguments {
     /// For each file --- a/path and +++ b/path (/dev/null: no file), then hunks @@ -1,3 +1,4 @@.
     #[schemars(extend("x-aliases" = ["diff", "input"]))]
@@ -67,87 +52,60 @@ struct StagedPatch {
     is_through_editor: bool,
 }
 
-#[async_trait]
-impl Tool for ApplyPatch {
+impl FileWork for ApplyPatch {
     type Arguments = ApplyPatchArguments;
 
-    fn describe(&self) -> Description {
-        const TEXT: &str = "Change files with a unified diff, all or nothing. Context lines must \
-            match exactly.";
-        Description::new("apply_patch", ToolClass::Verifiable, TEXT).in_group("files")
+    const NAME: &'static str = "apply_patch";
+    const CLASS: ToolClass = ToolClass::Verifiable;
+    const TEXT: &'static str = "Change files with a unified diff, all or nothing. Context lines must \
+        match exactly.";
+    const WORKSPACE_ONLY: bool = true;
+    const HAPPENED: &'static str = "\nwere patched before a restart and have the expected content";
+
+    fn list_paths(arguments: &ApplyPatchArguments) -> Vec<String> {
+        let files = parse_patch(&arguments.patch).unwrap_or_default();
+        let both = files.iter().flat_map(|file| [file.change.old_path(), file.change.new_path()]);
+        both.flatten().map(str::to_owned).collect()
     }
 
-    async fn caution(&self, arguments: &ApplyPatchArguments, _: &ToolContext) -> Caution {
-        self.files.caution_for_change(paths_of(&arguments.patch)).await
-    }
-
-    fn paths(&self, arguments: &ApplyPatchArguments) -> Vec<String> {
-        paths_of(&arguments.patch)
-            .iter()
-            .map(|path| self.files.roots.canonical_name(path))
-            .collect()
-    }
-
-    async fn question(&self, arguments: &ApplyPatchArguments, _: &ToolContext) -> Option<Question> {
-        Some(Question { shown: fence_text(&arguments.patch, "diff"), scope: String::new() })
-    }
-
-    async fn prepare(
-        &self,
+    fn collect_evidence(
+        call: &FileCall<'_>,
         arguments: &ApplyPatchArguments,
-        context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
-        let patch = arguments.patch.clone();
-        let trust = context.trust;
-        let editor = self.buffers.editor_for(context);
-        let stage = self.files.run_in_workspace(context, move |workspace| {
-            StagedPatch::apply_in_memory(workspace, &patch, trust, editor)
-        });
-        Ok(Some(stage.await?.stage_evidence()))
+        Ok(Some(StagedPatch::apply_in_memory(call, &arguments.patch)?.stage_evidence()))
     }
 
-    async fn execute(
-        &self,
-        arguments: ApplyPatchArguments,
-        context: &ToolContext,
-    ) -> Result<ToolOutcome, ToolError> {
-        let trust = context.trust;
-        let editor = self.buffers.editor_for(context);
-        let report = self.files.run_in_workspace(context, move |workspace| {
-            let stage = StagedPatch::apply_in_memory(workspace, &arguments.patch, trust, editor)?;
-            let notes = stage.write(workspace)?;
-            Ok([stage.report, notes].concat().join("\n"))
-        });
-        Ok(json!(report.await?).into())
+    fn run(call: &FileCall<'_>, arguments: &ApplyPatchArguments) -> Result<Value, ToolError> {
+        let stage = StagedPatch::apply_in_memory(call, &arguments.patch)?;
+        let notes = stage.write(call.workspace)?;
+        Ok([stage.report, notes].concat().join("\n").into())
     }
 
-    async fn verify(&self, evidence: &Evidence) -> Verdict {
-        let subject = evidence.subject.clone();
-        let now = self.files.look_in_workspace(move |workspace| {
-            let states = subject.lines().map(|given| {
-                let path = workspace.resolve_path(given).map_err(tool_error)?;
-                Ok((given.to_owned(), digest_of_file(workspace, &path)?))
-            });
-            Ok(Some(of_all(states.collect::<Result<Vec<_>, ToolError>>()?)))
+    fn read_state(workspace: &Workspace, subject: &str) -> Result<Option<String>, ToolError> {
+        let states = subject.lines().map(|given| {
+            let path = workspace.resolve_path(given).map_err(tool_error)?;
+            Ok((given.to_owned(), digest_of_file(workspace, &path)?))
         });
-        let done = "\nwere patched before a restart and have the expected content";
-        verdict_from_state(evidence, now.await, done)
+        Ok(Some(of_all(states.collect::<Result<Vec<_>, ToolError>>()?)))
+    }
+
+    fn make_question(
+        _: &FileCall<'_>,
+        arguments: &ApplyPatchArguments,
+    ) -> Result<Option<Question>, ToolError> {
+        let shown = fence_text(&arguments.patch, "diff");
+        Ok(Some(Question { shown, scope: String::new() }))
     }
 }
 
 impl StagedPatch {
-    /// Applies a patch of trust level `trust` to the current files in memory. Nothing is written.
-    fn apply_in_memory(
-        workspace: &Workspace,
-        patch: &str,
-        trust: Trust,
-        editor: CallEditor,
-    ) -> Result<Self, ToolError> {
+    /// Applies a patch to the current files in memory. Nothing is written.
+    fn apply_in_memory(call: &FileCall<'_>, patch: &str) -> Result<Self, ToolError> {
         let files = parse_patch(patch)
             .map_err(|error| ToolError::InvalidArgs(format!("patch: {error}")))?;
-        let mut stage = Self { editor, ..Self::default() };
+        let mut stage = Self { editor: call.editor.clone(), ..Self::default() };
         for file in &files {
-            stage.stage_file(workspace, file, trust)?;
+            stage.stage_file(call.workspace, file, call.trust)?;
         }
         let text = |text: &Option<FileText>| text.as_ref().map(|it| it.text.clone());
         stage.files.retain(|_, file| text(&file.before) != text(&file.after));
@@ -283,12 +241,6 @@ impl StagedPatch {
         let removed = workspace.remove_entry(&path, RemoveMode::Single);
         removed.map(|_| SavedText::AsWritten).map_err(tool_error)
     }
-}
-
-fn paths_of(patch: &str) -> Vec<String> {
-    let files = parse_patch(patch).unwrap_or_default();
-    let both = files.iter().flat_map(|file| [file.change.old_path(), file.change.new_path()]);
-    both.flatten().map(str::to_owned).collect()
 }
 
 /// Returns a file's text after its hunks, and a note on hunks that matched at other lines.

@@ -13,16 +13,17 @@ use avocet_testkit::{
 use serde_json::json;
 use tempfile::TempDir;
 
+use super::file_tool::FileTool;
 use super::{BuiltinParts, add_builtin, backup_file};
 use crate::{AlreadyRegistered, ToolRegistry, WebAccess};
 
 const CHAPTER: &str = include_str!("../../../../docs/src/build/tool.md");
 const FILE: &str = include_str!("backup_file.rs");
 /// The line that the chapter adds to the list.
-const LINE: &str = "    registry.add_tool(backup_file::BackupFile::new(parts))?;\n";
+const LINE: &str = "    registry.add_tool(FileTool::new(backup_file::BackupFile, parts))?;\n";
 
 fn add(registry: &mut ToolRegistry, parts: &BuiltinParts) -> Result<(), AlreadyRegistered> {
-    registry.add_tool(backup_file::BackupFile::new(parts))?;
+    registry.add_tool(FileTool::new(backup_file::BackupFile, parts))?;
     Ok(())
 }
 

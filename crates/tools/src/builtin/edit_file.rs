@@ -1,34 +1,21 @@
 //! `edit_file`: changes a part of a file, chosen by its text or by its lines.
 
-use async_trait::async_trait;
-use avocet_protocol::{
-    Caution, Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
-    Verdict,
-};
-use avocet_sandbox::{MAX_FILE_BYTES, RootAccess, Workspace};
+use avocet_protocol::{Evidence, Question, ToolClass, ToolError};
+use avocet_sandbox::{MAX_FILE_BYTES, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::Value;
 
-use super::BuiltinParts;
-use super::buffers::{CallEditor, EditorBuffers, PresentText};
-use super::files::{ToolFiles, shown_path};
+use super::buffers::{CallEditor, PresentText};
+use super::file_tool::{FileCall, FileWork};
+use super::files::{question_for_change, shown_path};
 use super::lines::{TextLines, line_end, plain_ends, plain_lines};
 
 /// Places of an ambiguous text that the error lists.
 const SHOWN: usize = 10;
 
 #[derive(Debug)]
-pub(super) struct EditFile {
-    pub(super) files: ToolFiles,
-    pub(super) buffers: EditorBuffers,
-}
-
-impl EditFile {
-    pub(super) fn new(parts: &BuiltinParts) -> Self {
-        Self { files: ToolFiles { roots: parts.roots.clone() }, buffers: EditorBuffers::new(parts) }
-    }
-}
+pub(super) struct EditFile;
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(super) struct EditFileArguments {
@@ -68,72 +55,42 @@ struct EditedText {
     done: String,
 }
 
-#[async_trait]
-impl Tool for EditFile {
+impl FileWork for EditFile {
     type Arguments = EditFileArguments;
 
-    fn describe(&self) -> Description {
-        const TEXT: &str = "In a file, replace find (exact, occurs once).";
-        Description::new("edit_file", ToolClass::Verifiable, TEXT)
-            .in_group("files")
-            .and(&self.files.describe_beside(RootAccess::Change))
+    const NAME: &'static str = "edit_file";
+    const CLASS: ToolClass = ToolClass::Verifiable;
+    const TEXT: &'static str = "In a file, replace find (exact, occurs once).";
+
+    fn list_paths(arguments: &EditFileArguments) -> Vec<String> {
+        vec![arguments.path.clone()]
     }
 
-    async fn caution(&self, arguments: &EditFileArguments, _: &ToolContext) -> Caution {
-        self.files.caution_for_change(vec![arguments.path.clone()]).await
-    }
-
-    fn paths(&self, arguments: &EditFileArguments) -> Vec<String> {
-        self.files.canonical_names([&arguments.path])
-    }
-
-    async fn prepare(
-        &self,
+    fn collect_evidence(
+        call: &FileCall<'_>,
         arguments: &EditFileArguments,
-        context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
-        let arguments = arguments.clone();
-        let path = arguments.path.clone();
-        let editor = self.buffers.editor_for(context);
-        let noted = self.files.run_in_root_of(context, path, move |workspace, path| {
-            let PresentText { text, source } = read_to_edit(workspace, &arguments, &editor)?;
-            let edited = edit_text(workspace, &text, &arguments)?;
-            editor.evidence_of_write(workspace, path, edited.text.as_bytes(), source)
-        });
-        noted.await.map(Some)
+        let FileCall { workspace, path, editor, .. } = call;
+        let PresentText { text, source } = read_to_edit(workspace, arguments, editor)?;
+        let edited = edit_text(workspace, &text, arguments)?;
+        editor.evidence_of_write(workspace, path, edited.text.as_bytes(), source).map(Some)
     }
 
-    async fn execute(
-        &self,
-        arguments: EditFileArguments,
-        context: &ToolContext,
-    ) -> Result<ToolOutcome, ToolError> {
-        let path = arguments.path.clone();
-        let editor = self.buffers.editor_for(context);
-        let replaced = self.files.run_in_root_of(context, path, move |workspace, path| {
-            let PresentText { text, source } = read_to_edit(workspace, &arguments, &editor)?;
-            let EditedText { text, done } = edit_text(workspace, &text, &arguments)?;
-            let saved = editor.write_text(workspace, path, &text, source, None)?;
-            Ok(format!("{done} {path}{}", saved.report_note()))
-        });
-        Ok(json!(replaced.await?).into())
+    fn run(call: &FileCall<'_>, arguments: &EditFileArguments) -> Result<Value, ToolError> {
+        let FileCall { workspace, path, editor, .. } = call;
+        let PresentText { text, source } = read_to_edit(workspace, arguments, editor)?;
+        let EditedText { text, done } = edit_text(workspace, &text, arguments)?;
+        let saved = editor.write_text(workspace, path, &text, source, None)?;
+        Ok(format!("{done} {path}{}", saved.report_note()).into())
     }
 
-    async fn question(
-        &self,
+    fn make_question(
+        call: &FileCall<'_>,
         arguments: &EditFileArguments,
-        context: &ToolContext,
-    ) -> Option<Question> {
-        let arguments = arguments.clone();
-        let path = arguments.path.clone();
-        let after = move |workspace: &Workspace, text: &str| {
-            Ok(edit_text(workspace, text, &arguments)?.text)
-        };
-        self.files.question_for_change(path, self.buffers.editor_for(context), after).await
-    }
-
-    async fn verify(&self, evidence: &Evidence) -> Verdict {
-        self.files.verify_write(evidence).await
+    ) -> Result<Option<Question>, ToolError> {
+        let before = call.read_text_if_any()?;
+        let after = edit_text(call.workspace, &before, arguments)?.text;
+        Ok(Some(question_for_change(call.workspace, call.path, &before, &after)))
     }
 }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use avocet_protocol::{Caution, Evidence, Question, ToolContext, ToolError, Verdict};
 use avocet_sandbox::{
-    FileError, PROTECTED, RootAccess, Workspace, WorkspacePath, WorkspaceRoots, digest_bytes,
+    EntryKind, FileError, PROTECTED, RootAccess, Workspace, WorkspacePath, WorkspaceRoots,
+    digest_bytes,
 };
 use avocet_supervise::run_blocking;
 use serde_json::json;
 use similar::TextDiff;
 
-use super::buffers::CallEditor;
 use crate::approval::{fence_text, one_line};
 
 /// The workspace and the extra directories beside it, as tools use them.
@@ -21,28 +21,13 @@ pub(super) struct ToolFiles {
 }
 
 impl ToolFiles {
-    /// Runs `work` on the workspace, in a thread that may block. `context.read` is lowered to the
-    /// trust of the data read, and writes are marked with the lower of that and the call's trust.
+    /// Runs `work` on the workspace on behalf of a call, in a thread that may block.
     pub(super) async fn run_in_workspace<T: Send + 'static>(
         &self,
         context: &ToolContext,
         work: impl FnOnce(&Workspace) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
         run(self.on_behalf(context), move |roots| work(roots.workspace())).await
-    }
-
-    /// Like `Self::run_in_workspace`, but on the directory that contains `path`; `work` gets the
-    /// path as given.
-    pub(super) async fn run_in_root_of<T: Send + 'static>(
-        &self,
-        context: &ToolContext,
-        path: String,
-        work: impl FnOnce(&Workspace, &str) -> Result<T, ToolError> + Send + 'static,
-    ) -> Result<T, ToolError> {
-        run(self.on_behalf(context), move |roots| {
-            work(roots.root_of(&path).map_err(tool_error)?, &path)
-        })
-        .await
     }
 
     /// Like `Self::run_in_workspace`, but on all directories, for several paths.
@@ -63,37 +48,18 @@ impl ToolFiles {
         run(self.roots.examine_apart(), move |roots| work(roots.workspace())).await
     }
 
-    /// Like [`Self::run_in_root_of`], for reads that stay hidden from the model: trust is
-    /// unaffected.
-    pub(super) async fn look_at<T: Send + 'static>(
-        &self,
-        path: String,
-        work: impl FnOnce(&Workspace, &str) -> Result<T, ToolError> + Send + 'static,
-    ) -> Result<T, ToolError> {
-        run(self.roots.examine_apart(), move |roots| {
-            work(roots.root_of(&path).map_err(tool_error)?, &path)
-        })
-        .await
-    }
-
-    /// The caution for a change of these paths. A protected path needs approval for each change.
-    pub(super) async fn caution_for_change(&self, paths: Vec<String>) -> Caution {
-        self.caution_by(paths, |workspace, path| workspace.is_protected(path).then(|| path.clone()))
-            .await
-    }
-
-    /// Like `Self::caution_for_change`, but `find` returns the protected path that a change would
-    /// affect.
-    pub(super) async fn caution_by(
+    /// The caution for a change of these paths, and of everything below them if `is_recursive`. A
+    /// protected path needs approval for each change.
+    pub(super) async fn caution_for_change(
         &self,
         paths: Vec<String>,
-        find: impl Fn(&Workspace, &WorkspacePath) -> Option<WorkspacePath> + Send + 'static,
+        is_recursive: bool,
     ) -> Caution {
         let found = run(self.roots.examine_apart(), move |roots| {
             let found = paths.iter().find_map(|path| {
                 // A path that fails to resolve is skipped: the call will change nothing there.
                 let workspace = roots.root_of(path).ok()?;
-                find(workspace, &workspace.resolve_path(path).ok()?)
+                protected_path(workspace, &workspace.resolve_path(path).ok()?, is_recursive)
             });
             Ok(found)
         });
@@ -110,12 +76,14 @@ impl ToolFiles {
         }
     }
 
-    fn on_behalf(&self, context: &ToolContext) -> WorkspaceRoots {
+    /// The directories for a call. `context.read` is lowered to the trust of the data read, and
+    /// writes are marked with the lower of that and the call's trust.
+    pub(super) fn on_behalf(&self, context: &ToolContext) -> WorkspaceRoots {
         self.roots.on_behalf(context.trust, &context.read)
     }
 
     /// A canonical name per path, so that calls on the same file are recognised.
-    pub(super) fn canonical_names<const N: usize>(&self, paths: [&str; N]) -> Vec<String> {
+    pub(super) fn canonical_names(&self, paths: &[String]) -> Vec<String> {
         paths.iter().map(|path| self.roots.canonical_name(path)).collect()
     }
 
@@ -131,43 +99,16 @@ impl ToolFiles {
             all => format!(" Also in these directories, by absolute paths: {all}."),
         }
     }
+}
 
-    /// The question for approval of a change: the diff from the present text to the one that `after`
-    /// makes of it. `None` if the diff cannot be made.
-    pub(super) async fn question_for_change(
-        &self,
-        path: String,
-        editor: CallEditor,
-        after: impl FnOnce(&Workspace, &str) -> Result<String, ToolError> + Send + 'static,
-    ) -> Option<Question> {
-        let question = self.look_at(path, move |workspace, path| {
-            let before = match digest_of_file(
-                workspace,
-                &workspace.resolve_path(path).map_err(tool_error)?,
-            )? {
-                Some(_) => editor.read_present(workspace, path)?.text,
-                None => String::new(),
-            };
-            let after = after(workspace, &before)?;
-            let name = shown_path(workspace, path);
-            let change = TextDiff::from_lines(&before, &after);
-            let change = change.unified_diff().header(&name, &name).to_string();
-            Ok(Question { shown: fence_text(&change, "diff"), scope: name })
-        });
-        question.await.ok()
-    }
-
-    /// Compares the file with the states before and after the interrupted write.
-    pub(super) async fn verify_write(&self, evidence: &Evidence) -> Verdict {
-        let now = self.look_at(evidence.subject.clone(), move |workspace, subject| {
-            digest_of_file(workspace, &workspace.resolve_path(subject).map_err(tool_error)?)
-        });
-        verdict_from_state(
-            evidence,
-            now.await,
-            "was written before a restart and has the expected content",
-        )
-    }
+/// Runs `work` on the directory that contains `path`, in a thread that may block. `work` gets the
+/// path as given.
+pub(super) async fn run_in_root_of<T: Send + 'static>(
+    roots: WorkspaceRoots,
+    path: String,
+    work: impl FnOnce(&Workspace, &str) -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    run(roots, move |roots| work(roots.root_of(&path).map_err(tool_error)?, &path)).await
 }
 
 async fn run<T: Send + 'static>(
@@ -177,6 +118,32 @@ async fn run<T: Send + 'static>(
     run_blocking(move || work(&roots))
         .await
         .unwrap_or_else(|panicked| Err(ToolError::ExecutionFailed(panicked.to_string())))
+}
+
+/// Returns a protected path that a change of `path` affects.
+fn protected_path(
+    workspace: &Workspace,
+    path: &WorkspacePath,
+    is_recursive: bool,
+) -> Option<WorkspacePath> {
+    match workspace.kind(path) {
+        _ if workspace.is_protected(path) => Some(path.clone()),
+        Ok(Some(EntryKind::Directory)) if is_recursive => workspace.protected_below(path).ok()?,
+        _ => None,
+    }
+}
+
+/// The question for approval of a change: the diff between the two texts of a file.
+pub(super) fn question_for_change(
+    workspace: &Workspace,
+    path: &str,
+    before: &str,
+    after: &str,
+) -> Question {
+    let name = shown_path(workspace, path);
+    let change = TextDiff::from_lines(before, after);
+    let change = change.unified_diff().header(&name, &name).to_string();
+    Question { shown: fence_text(&change, "diff"), scope: name }
 }
 
 /// Tells from `evidence` and the current state if an interrupted call took effect. `done` completes

@@ -1,60 +1,38 @@
 //! `list_directory`: lists names, types and sizes.
 
-use async_trait::async_trait;
-use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
-use avocet_sandbox::{DirectoryEntry, EntryKind, RootAccess};
+use avocet_protocol::{ToolClass, ToolError};
+use avocet_sandbox::{DirectoryEntry, EntryKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::BuiltinParts;
-use super::files::{ToolFiles, tool_error};
+use super::file_tool::{FileCall, FileWork};
+use super::files::tool_error;
 
 #[derive(Debug)]
-pub(super) struct ListDirectory {
-    pub(super) files: ToolFiles,
-}
+pub(super) struct ListDirectory;
 
-impl ListDirectory {
-    pub(super) fn new(parts: &BuiltinParts) -> Self {
-        Self { files: ToolFiles { roots: parts.roots.clone() } }
-    }
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(super) struct ListDirectoryArguments {
     path: Option<String>,
 }
 
-#[async_trait]
-impl Tool for ListDirectory {
+impl FileWork for ListDirectory {
     type Arguments = ListDirectoryArguments;
 
-    fn describe(&self) -> Description {
-        const TEXT: &str = "List a directory.";
-        Description::new("list_directory", ToolClass::Pure, TEXT)
-            .in_group("files")
-            .and(&self.files.describe_beside(RootAccess::Read))
-            .parallel()
-            .at_most(32 * 1024)
+    const NAME: &'static str = "list_directory";
+    const CLASS: ToolClass = ToolClass::Pure;
+    const TEXT: &'static str = "List a directory.";
+    const OUTPUT: usize = 32 * 1024;
+
+    fn list_paths(arguments: &ListDirectoryArguments) -> Vec<String> {
+        vec![arguments.path.clone().unwrap_or_default()]
     }
 
-    fn paths(&self, arguments: &ListDirectoryArguments) -> Vec<String> {
-        self.files.canonical_names([arguments.path.as_deref().unwrap_or_default()])
-    }
-
-    async fn execute(
-        &self,
-        arguments: ListDirectoryArguments,
-        context: &ToolContext,
-    ) -> Result<ToolOutcome, ToolError> {
-        let path = arguments.path.unwrap_or_default();
-        let entries = self.files.run_in_root_of(context, path, |workspace, path| {
-            let path = workspace.resolve_path(path).map_err(tool_error)?;
-            workspace.list_entries(&path).map_err(tool_error)
-        });
-        let entries: Vec<Value> = entries.await?.iter().map(entry_json).collect();
-        Ok(json!(entries).into())
+    fn run(call: &FileCall<'_>, _: &ListDirectoryArguments) -> Result<Value, ToolError> {
+        let path = call.workspace.resolve_path(call.path).map_err(tool_error)?;
+        let entries = call.workspace.list_entries(&path).map_err(tool_error)?;
+        Ok(entries.iter().map(entry_json).collect())
     }
 }
 

@@ -13,6 +13,7 @@ mod create_directory;
 mod delete_file;
 mod edit_file;
 mod exec_shell;
+mod file_tool;
 mod files;
 mod git;
 mod hits;
@@ -55,6 +56,7 @@ pub use program_settings::ProgramSettings;
 
 use crate::{AlreadyRegistered, ToolRegistry};
 use buffers::EditorBuffers;
+use file_tool::FileTool;
 
 /// The names of all built-in tools, including those that need a sandbox.
 pub const BUILT_IN: &[&str] = &[
@@ -101,11 +103,11 @@ pub const BUILT_IN: &[&str] = &[
 /// [`AlreadyRegistered`] if one of their names is taken.
 #[rustfmt::skip]
 pub fn add_builtin(registry: &mut ToolRegistry, parts: &BuiltinParts) -> Result<(), AlreadyRegistered> {
-    registry.add_tool(apply_patch::ApplyPatch::new(parts))?;
+    registry.add_tool(FileTool::new(apply_patch::ApplyPatch, parts))?;
     registry.add_tool(ask_user::AskUser)?;
-    registry.add_tool(create_directory::CreateDirectory::new(parts))?;
-    registry.add_tool(delete_file::DeleteFile::new(parts))?;
-    registry.add_tool(edit_file::EditFile::new(parts))?;
+    registry.add_tool(FileTool::new(create_directory::CreateDirectory, parts))?;
+    registry.add_tool(FileTool::new(delete_file::DeleteFile, parts))?;
+    registry.add_tool(FileTool::new(edit_file::EditFile, parts))?;
     if let Some(shell) = &parts.shell {
         registry.add_tool(exec_shell::ExecShell::new(parts.roots.clone(), shell.clone(), EditorBuffers::new(parts)))?;
     }
@@ -120,31 +122,31 @@ pub fn add_builtin(registry: &mut ToolRegistry, parts: &BuiltinParts) -> Result<
         registry.add_tool(git::GitStatus(git()))?;
         registry.add_tool(git::GitSwitch(git().with_changes()))?;
     }
-    registry.add_tool(list_directory::ListDirectory::new(parts))?;
+    registry.add_tool(FileTool::new(list_directory::ListDirectory, parts))?;
     registry.add_tool(memory_forget::MemoryForget::new(parts))?;
     registry.add_tool(memory_read::MemoryRead::new(parts))?;
     registry.add_tool(memory_search::MemorySearch::new(parts))?;
     registry.add_tool(memory_write::MemoryWrite::new(parts))?;
     registry.add_tool(message::MessageTool::new(parts))?;
-    registry.add_tool(outline::OutlineTool::new(parts))?;
+    registry.add_tool(FileTool::new(outline::OutlineTool, parts))?;
     if let Some(shell) = &parts.shell {
         registry.add_tool(process_kill::ProcessKill(shell.background.clone()))?;
         registry.add_tool(process_poll::ProcessPoll(shell.background.clone()))?;
     }
-    registry.add_tool(read_file::ReadFile::new(parts))?;
+    registry.add_tool(FileTool::new(read_file::ReadFile, parts))?;
     registry.add_tool(read_result::ReadResult::new(parts))?;
     if let Some(shell) = &parts.shell {
         registry.add_tool(run_tests::RunTests::new(parts.roots.clone(), shell.clone(), EditorBuffers::new(parts)))?;
     }
     registry.add_tool(schedule::ScheduleTool::new(parts))?;
-    registry.add_tool(search_files::SearchFiles::new(parts))?;
+    registry.add_tool(FileTool::new(search_files::SearchFiles, parts))?;
     registry.add_tool(search_history::SearchHistory::new(parts))?;
     registry.add_tool(spawn::SpawnTool::new(parts))?;
     registry.add_tool(update_plan::UpdatePlan)?;
     registry.add_tool(use_skill::UseSkill::new(parts))?;
     registry.add_tool(web_fetch::WebFetch::new(parts))?;
     registry.add_tool(web_search::WebSearch::new(parts))?;
-    registry.add_tool(write_file::WriteFile::new(parts))?;
+    registry.add_tool(FileTool::new(write_file::WriteFile, parts))?;
     let git = || parts.shell.as_ref().map(|shell| git::WorkspaceGit::new(parts.roots.clone(), shell.clone()));
     registry.add_internal(git::JobBranchTool(git().map(git::WorkspaceGit::with_changes)))?;
     registry.add_internal(git::JobCommitsTool(git()))?;

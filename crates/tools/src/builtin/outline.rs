@@ -3,17 +3,15 @@
 mod grammar;
 mod plain;
 
-use async_trait::async_trait;
-use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
-use avocet_sandbox::RootAccess;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
 use std::path::Path;
 
-use super::BuiltinParts;
-use super::buffers::EditorBuffers;
-use super::files::{ToolFiles, tool_error};
+use avocet_protocol::{ToolClass, ToolError};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::file_tool::{FileCall, FileWork};
+use super::files::tool_error;
 use super::languages::extension_of;
 
 const MAX_ENTRIES: usize = 1000;
@@ -21,18 +19,9 @@ const MAX_ENTRIES: usize = 1000;
 const MAX_ENTRY: usize = 160;
 
 #[derive(Debug)]
-pub(super) struct OutlineTool {
-    pub(super) files: ToolFiles,
-    pub(super) buffers: EditorBuffers,
-}
+pub(super) struct OutlineTool;
 
-impl OutlineTool {
-    pub(super) fn new(parts: &BuiltinParts) -> Self {
-        Self { files: ToolFiles { roots: parts.roots.clone() }, buffers: EditorBuffers::new(parts) }
-    }
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(super) struct OutlineToolArguments {
     path: String,
 }
@@ -47,41 +36,24 @@ struct OutlineEntry {
     text: String,
 }
 
-#[async_trait]
-impl Tool for OutlineTool {
+impl FileWork for OutlineTool {
     type Arguments = OutlineToolArguments;
 
-    fn describe(&self) -> Description {
-        const TEXT: &str = "List the headings or definitions of a file with their lines, to read \
-            only what matters.";
-        Description::new("outline", ToolClass::Pure, TEXT)
-            .in_group("files")
-            .and(&self.files.describe_beside(RootAccess::Read))
-            .parallel()
+    const NAME: &'static str = "outline";
+    const CLASS: ToolClass = ToolClass::Pure;
+    const TEXT: &'static str = "List the headings or definitions of a file with their lines, to read \
+        only what matters.";
+
+    fn list_paths(arguments: &OutlineToolArguments) -> Vec<String> {
+        vec![arguments.path.clone()]
     }
 
-    fn paths(&self, arguments: &OutlineToolArguments) -> Vec<String> {
-        self.files.canonical_names([&arguments.path])
-    }
-
-    async fn execute(
-        &self,
-        arguments: OutlineToolArguments,
-        context: &ToolContext,
-    ) -> Result<ToolOutcome, ToolError> {
-        // A child token with a guard: a timeout drops this future, and the guard then stops the
-        // parser.
-        let stop = context.cancel.child_token();
-        let _dropped = stop.clone().drop_guard();
-        let editor = self.buffers.editor_for(context);
-        let outline = self.files.run_in_root_of(context, arguments.path, move |workspace, path| {
-            let text = editor.read_present(workspace, path)?.text;
-            let path = workspace.resolve_path(path).map_err(tool_error)?;
-            let entries = outline_entries(path.as_path(), &text, &|| stop.is_cancelled())
-                .ok_or_else(|| ToolError::ExecutionFailed("the parser was stopped".to_owned()))?;
-            Ok(format_entries(&entries, &path.to_string(), text.lines().count()))
-        });
-        Ok(json!(outline.await?).into())
+    fn run(call: &FileCall<'_>, _: &OutlineToolArguments) -> Result<Value, ToolError> {
+        let text = call.editor.read_present(call.workspace, call.path)?.text;
+        let path = call.workspace.resolve_path(call.path).map_err(tool_error)?;
+        let entries = outline_entries(path.as_path(), &text, &|| call.is_stopped())
+            .ok_or_else(|| ToolError::ExecutionFailed("the parser was stopped".to_owned()))?;
+        Ok(format_entries(&entries, &path.to_string(), text.lines().count()).into())
     }
 }
 

@@ -1,29 +1,17 @@
 //! `read_file`: reads a text file, or a range of its lines, with line numbers.
 
-use async_trait::async_trait;
-use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
-use avocet_sandbox::RootAccess;
+use avocet_protocol::{ToolClass, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::Value;
 
-use super::BuiltinParts;
-use super::buffers::EditorBuffers;
-use super::files::{ToolFiles, shown_path};
+use super::file_tool::{FileCall, FileWork};
+use super::files::shown_path;
 
 #[derive(Debug)]
-pub(super) struct ReadFile {
-    pub(super) files: ToolFiles,
-    pub(super) buffers: EditorBuffers,
-}
+pub(super) struct ReadFile;
 
-impl ReadFile {
-    pub(super) fn new(parts: &BuiltinParts) -> Self {
-        Self { files: ToolFiles { roots: parts.roots.clone() }, buffers: EditorBuffers::new(parts) }
-    }
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(super) struct ReadFileArguments {
     path: String,
     #[schemars(range(min = 1))]
@@ -32,39 +20,26 @@ pub(super) struct ReadFileArguments {
     end_line: Option<usize>,
 }
 
-#[async_trait]
-impl Tool for ReadFile {
+impl FileWork for ReadFile {
     type Arguments = ReadFileArguments;
 
-    fn describe(&self) -> Description {
-        const TEXT: &str = "Read a text file, with line numbers.";
-        Description::new("read_file", ToolClass::Pure, TEXT)
-            .in_group("files")
-            .and(&self.files.describe_beside(RootAccess::Read))
-            .parallel()
+    const NAME: &'static str = "read_file";
+    const CLASS: ToolClass = ToolClass::Pure;
+    const TEXT: &'static str = "Read a text file, with line numbers.";
+
+    fn list_paths(arguments: &ReadFileArguments) -> Vec<String> {
+        vec![arguments.path.clone()]
     }
 
-    fn paths(&self, arguments: &ReadFileArguments) -> Vec<String> {
-        self.files.canonical_names([&arguments.path])
-    }
-
-    async fn execute(
-        &self,
-        arguments: ReadFileArguments,
-        context: &ToolContext,
-    ) -> Result<ToolOutcome, ToolError> {
-        let ReadFileArguments { path, start_line, end_line } = arguments;
-        let editor = self.buffers.editor_for(context);
-        let read = self.files.run_in_root_of(context, path, move |workspace, path| {
-            let text = editor.read_present(workspace, path)?.text;
-            number_lines(&text, start_line, end_line).map_err(|(first, last, count)| {
-                let path = shown_path(workspace, path);
-                ToolError::InvalidArgs(format!(
-                    "lines {first} to {last} are not in {path}, which has {count} lines"
-                ))
-            })
-        });
-        Ok(json!(read.await?).into())
+    fn run(call: &FileCall<'_>, arguments: &ReadFileArguments) -> Result<Value, ToolError> {
+        let text = call.editor.read_present(call.workspace, call.path)?.text;
+        let numbered = number_lines(&text, arguments.start_line, arguments.end_line);
+        numbered.map(Value::from).map_err(|(first, last, count)| {
+            let path = shown_path(call.workspace, call.path);
+            ToolError::InvalidArgs(format!(
+                "lines {first} to {last} are not in {path}, which has {count} lines"
+            ))
+        })
     }
 }
 

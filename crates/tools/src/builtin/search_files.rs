@@ -3,18 +3,17 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map;
 
-use async_trait::async_trait;
-use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
-use avocet_sandbox::{FileError, RootAccess, Workspace, WorkspacePath};
+use avocet_protocol::{ToolClass, ToolError};
+use avocet_sandbox::{FileError, Workspace, WorkspacePath};
 use globset::{GlobBuilder, GlobMatcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::Value;
 
-use super::BuiltinParts;
-use super::files::{ToolFiles, tool_error};
+use super::file_tool::{FileCall, FileWork};
+use super::files::tool_error;
 use super::hits::SearchHits;
 use super::languages::{definition_pattern, extension_of};
 use super::walk::{WorkspaceWalk, is_sane_glob};
@@ -23,17 +22,9 @@ use super::walk::{WorkspaceWalk, is_sane_glob};
 const MAX_PATTERN_BYTES: usize = 10 * 1024 * 1024;
 
 #[derive(Debug)]
-pub(super) struct SearchFiles {
-    pub(super) files: ToolFiles,
-}
+pub(super) struct SearchFiles;
 
-impl SearchFiles {
-    pub(super) fn new(parts: &BuiltinParts) -> Self {
-        Self { files: ToolFiles { roots: parts.roots.clone() } }
-    }
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(super) struct SearchFilesArguments {
     #[schemars(extend("x-aliases" = ["query", "t"]))]
     pattern: String,
@@ -66,37 +57,22 @@ enum CaseMode {
     Insensitive,
 }
 
-#[async_trait]
-impl Tool for SearchFiles {
+impl FileWork for SearchFiles {
     type Arguments = SearchFilesArguments;
 
-    fn describe(&self) -> Description {
-        const TEXT: &str = "Search text files for a regular expression, or the definition of a \
-            name.";
-        Description::new("search_files", ToolClass::Pure, TEXT)
-            .in_group("search")
-            .and(&self.files.describe_beside(RootAccess::Read))
-            .parallel()
+    const NAME: &'static str = "search_files";
+    const CLASS: ToolClass = ToolClass::Pure;
+    const TEXT: &'static str = "Search text files for a regular expression, or the definition of a \
+        name.";
+    const GROUP: &'static str = "search";
+
+    fn list_paths(arguments: &SearchFilesArguments) -> Vec<String> {
+        vec![arguments.path.clone().unwrap_or_default()]
     }
 
-    fn paths(&self, arguments: &SearchFilesArguments) -> Vec<String> {
-        self.files.canonical_names([arguments.path.as_deref().unwrap_or_default()])
-    }
-
-    async fn execute(
-        &self,
-        arguments: SearchFilesArguments,
-        context: &ToolContext,
-    ) -> Result<ToolOutcome, ToolError> {
-        // A child token with a guard: a timeout drops this future, and the guard then stops the
-        // search.
-        let stop = context.cancel.child_token();
-        let _dropped = stop.clone().drop_guard();
-        let path = arguments.path.clone().unwrap_or_default();
-        let found = self.files.run_in_root_of(context, path, move |workspace, _| {
-            FileSearch::new(&arguments)?.run(workspace, &arguments, &|| stop.is_cancelled())
-        });
-        Ok(json!(found.await?).into())
+    fn run(call: &FileCall<'_>, arguments: &SearchFilesArguments) -> Result<Value, ToolError> {
+        let search = FileSearch::new(arguments)?;
+        search.run(call.workspace, arguments, &|| call.is_stopped()).map(Value::from)
     }
 }
 

@@ -1,30 +1,16 @@
 //! `write_file`: creates a file or replaces its whole content.
 
-use async_trait::async_trait;
-use avocet_protocol::{
-    Caution, Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
-    Verdict,
-};
-use avocet_sandbox::RootAccess;
+use avocet_protocol::{Evidence, Question, ToolClass, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::Value;
 
-use super::BuiltinParts;
-use super::buffers::{EditorBuffers, TextSource};
-use super::files::ToolFiles;
+use super::buffers::TextSource;
+use super::file_tool::{FileCall, FileWork};
+use super::files::question_for_change;
 
 #[derive(Debug)]
-pub(super) struct WriteFile {
-    pub(super) files: ToolFiles,
-    pub(super) buffers: EditorBuffers,
-}
-
-impl WriteFile {
-    pub(super) fn new(parts: &BuiltinParts) -> Self {
-        Self { files: ToolFiles { roots: parts.roots.clone() }, buffers: EditorBuffers::new(parts) }
-    }
-}
+pub(super) struct WriteFile;
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub(super) struct WriteFileArguments {
@@ -32,64 +18,38 @@ pub(super) struct WriteFileArguments {
     content: String,
 }
 
-#[async_trait]
-impl Tool for WriteFile {
+impl FileWork for WriteFile {
     type Arguments = WriteFileArguments;
 
-    fn describe(&self) -> Description {
-        const TEXT: &str = "Write a whole text file.";
-        Description::new("write_file", ToolClass::Verifiable, TEXT)
-            .in_group("files")
-            .and(&self.files.describe_beside(RootAccess::Change))
+    const NAME: &'static str = "write_file";
+    const CLASS: ToolClass = ToolClass::Verifiable;
+    const TEXT: &'static str = "Write a whole text file.";
+
+    fn list_paths(arguments: &WriteFileArguments) -> Vec<String> {
+        vec![arguments.path.clone()]
     }
 
-    async fn caution(&self, arguments: &WriteFileArguments, _: &ToolContext) -> Caution {
-        self.files.caution_for_change(vec![arguments.path.clone()]).await
-    }
-
-    fn paths(&self, arguments: &WriteFileArguments) -> Vec<String> {
-        self.files.canonical_names([&arguments.path])
-    }
-
-    async fn prepare(
-        &self,
+    fn collect_evidence(
+        call: &FileCall<'_>,
         arguments: &WriteFileArguments,
-        context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
-        let (path, content) = (arguments.path.clone(), arguments.content.clone());
-        let editor = self.buffers.editor_for(context);
-        let noted = self.files.run_in_root_of(context, path, move |workspace, path| {
-            editor.evidence_of_write(workspace, path, content.as_bytes(), TextSource::Model)
-        });
-        noted.await.map(Some)
+        let FileCall { workspace, path, editor, .. } = call;
+        let content = arguments.content.as_bytes();
+        editor.evidence_of_write(workspace, path, content, TextSource::Model).map(Some)
     }
 
-    async fn execute(
-        &self,
-        arguments: WriteFileArguments,
-        context: &ToolContext,
-    ) -> Result<ToolOutcome, ToolError> {
-        let WriteFileArguments { path, content } = arguments;
-        let report = format!("wrote {} bytes to {path}", content.len());
-        let editor = self.buffers.editor_for(context);
-        let saved = self.files.run_in_root_of(context, path, move |workspace, path| {
-            editor.write_text(workspace, path, &content, TextSource::Model, None)
-        });
-        Ok(json!(format!("{report}{}", saved.await?.report_note())).into())
+    fn run(call: &FileCall<'_>, arguments: &WriteFileArguments) -> Result<Value, ToolError> {
+        let FileCall { workspace, path, editor, .. } = call;
+        let content = &arguments.content;
+        let saved = editor.write_text(workspace, path, content, TextSource::Model, None)?;
+        Ok(format!("wrote {} bytes to {path}{}", content.len(), saved.report_note()).into())
     }
 
-    async fn question(
-        &self,
+    fn make_question(
+        call: &FileCall<'_>,
         arguments: &WriteFileArguments,
-        context: &ToolContext,
-    ) -> Option<Question> {
-        let WriteFileArguments { path, content } = arguments.clone();
-        self.files
-            .question_for_change(path, self.buffers.editor_for(context), move |_, _| Ok(content))
-            .await
-    }
-
-    async fn verify(&self, evidence: &Evidence) -> Verdict {
-        self.files.verify_write(evidence).await
+    ) -> Result<Option<Question>, ToolError> {
+        let before = call.read_text_if_any()?;
+        Ok(Some(question_for_change(call.workspace, call.path, &before, &arguments.content)))
     }
 }
