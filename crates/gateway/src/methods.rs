@@ -1,6 +1,6 @@
 //! Answers requests: checks the rights of the caller, and runs the method.
 
-use avocet_methods::{MethodDescription, SocketMethod, Touches};
+use avocet_methods::{MethodDescription, NamesTarget, SocketMethod, Touches};
 use avocet_protocol::OrderHold;
 use serde_json::Value;
 
@@ -60,12 +60,21 @@ pub(crate) async fn answer_in_order(
 ///
 /// # Errors
 /// [`RpcError`] names the missing right and the setting that gives it.
-pub async fn check_rights<M: SocketMethod>(
+pub async fn check_rights<M: SocketMethod<Params: NamesTarget>>(
     parts: &GatewayParts,
     caller: &Caller,
-    params: &Value,
+    params: &M::Params,
 ) -> Result<(), RpcError> {
-    check_description(parts, caller, &MethodDescription::new::<M>(), params).await
+    check_method_rights::<M>(caller)?;
+    ChatScope { parts, caller }.check_target(M::NAME, params.call_target()).await
+}
+
+/// Checks that the caller may call a method, for whichever chat.
+///
+/// # Errors
+/// [`RpcError::NOT_ALLOWED`] names the setting that permits the method.
+pub fn check_method_rights<M: SocketMethod>(caller: &Caller) -> Result<(), RpcError> {
+    caller.check_method(&MethodDescription::new::<M>())
 }
 
 /// Checks that the caller may call a method with these parameters, and reads them.
@@ -77,7 +86,7 @@ pub(crate) async fn permitted_params<M: SocketMethod>(
     caller: &Caller,
     params: Value,
 ) -> Result<M::Params, RpcError> {
-    check_rights::<M>(parts, caller, &params).await?;
+    check_description(parts, caller, &MethodDescription::new::<M>(), &params).await?;
     read_params::<M>(params)
 }
 

@@ -1,7 +1,7 @@
 //! Requests of programs that ask for one answer, such as those of OpenAI's APIs. They are messages
 //! with more parts than `ask` has on the socket.
 
-use avocet_methods::{Ask, AskResult, MethodDescription, PublishedFile, SocketMethod};
+use avocet_methods::{Ask, AskResult, PublishedFile, SocketMethod};
 use avocet_protocol::{
     AcceptedAs, ClientRole, Content, DedupeKey, Inbound, ProgramRequest, Sender, SessionId,
 };
@@ -39,8 +39,9 @@ pub async fn ask_for_program(
     ask: ProgramAsk,
 ) -> Result<AskResult, RpcError> {
     let ProgramAsk { session, text, key, files, program } = ask;
-    let params = serde_json::json!({ "session": session });
-    check_rights::<Ask>(parts, caller, &params).await?;
+    let ask = Ask::new(session, text);
+    check_rights::<Ask>(parts, caller, &ask).await?;
+    let Ask { session, text, .. } = ask;
     if let Some(agent) = &program.agent {
         check_agent(parts, caller, agent)?;
     }
@@ -53,14 +54,6 @@ pub async fn ask_for_program(
     let accepted = parts.publish.publish(inbound, None).await.map_err(|error| refusal(&error))?;
     let duplicate = accepted.what == AcceptedAs::Duplicate;
     Ok(AskResult { message: accepted.id, duplicate })
-}
-
-/// Checks that the caller may call a method, for whichever chat.
-///
-/// # Errors
-/// [`RpcError::NOT_ALLOWED`] names the setting that permits the method.
-pub fn check_method_rights<M: SocketMethod>(caller: &Caller) -> Result<(), RpcError> {
-    caller.check_method(&MethodDescription::new::<M>())
 }
 
 /// Refuses an unknown profile, and every choice of a client that is no operator: the profile of a

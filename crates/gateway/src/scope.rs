@@ -3,22 +3,19 @@
 
 use std::sync::Arc;
 
-use avocet_methods::{ChatPatterns, ListRows, MOST_ROWS, MethodDescription, RowScope, Touches};
+use avocet_methods::{CallTarget, ChatPatterns, ListRows, MOST_ROWS, MethodDescription, Touches};
 use avocet_protocol::{
-    ChatAddress, ChatLink, DeadId, EventDetail, EventKind, JobId, LogEvent, MessageId, OrderHold,
-    ScheduleError, ScheduleId, SessionFilter, SessionId, TurnId, WaitId,
+    AccountName, ChannelName, ChatAddress, ChatLink, DeadId, EventDetail, EventKind, JobId,
+    LogEvent, MessageId, OrderHold, ScheduleError, ScheduleId, SessionFilter, SessionId, TurnId,
+    WaitId,
 };
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::caller::Caller;
 use crate::parts::GatewayParts;
 use crate::run::{MethodCall, RunnableMethod};
-use crate::values::{fitting, or_empty, read, unavailable};
+use crate::values::{fitting, or_empty, params_error, unavailable};
 use crate::wire::RpcError;
-
-/// The rows of a page if the request has no `limit`. All lists have the same default.
-const DEFAULT_ROWS: u64 = 50;
 
 /// The rights of a caller, and what is needed to check them.
 #[derive(Debug, Clone, Copy)]
@@ -44,15 +41,37 @@ impl ChatScope<'_> {
                 let reason = format!("{name} is not limited to a chat");
                 Err(self.caller.refusal(&reason, "chats = [\"*\"]"))
             }
-            Touches::Chat(key) => self.check_chat(&param(name, params, key)?),
-            Touches::Session => self.check_session(&param(name, params, "session")?),
-            Touches::ChatOrAccount => self.check_attached(name, params),
-            Touches::Message => self.check_message(param(name, params, "message")?).await,
-            Touches::Approval => self.check_approval(param(name, params, "id")?).await,
-            Touches::DeadLetter => self.check_dead_letter(param(name, params, "id")?).await,
-            Touches::Job => self.check_job(param(name, params, "id")?).await,
-            Touches::Task => self.check_task(param(name, params, "id")?).await,
-            Touches::Schedule => self.check_schedule(param(name, params, "id")?).await,
+            Touches::Target(target) => {
+                let target = (target.read)(or_empty(params.clone()));
+                self.check_target(name, target.map_err(|error| params_error(name, &error))?).await
+            }
+        }
+    }
+
+    /// Refuses a call of the method whose target belongs to a chat of others.
+    pub(crate) async fn check_target(
+        &self,
+        method: &str,
+        target: CallTarget,
+    ) -> Result<(), RpcError> {
+        if self.caller.chats.are_all() {
+            return Ok(());
+        }
+        match target {
+            CallTarget::Chat(chat) => self.check_chat(&chat),
+            CallTarget::Account(channel, account) => self.check_account(&channel, &account),
+            CallTarget::Session(session) => self.check_session(&session),
+            CallTarget::Message(id) => self.check_message(id).await,
+            CallTarget::Approval(id) => self.check_approval(id).await,
+            CallTarget::DeadLetter(id) => self.check_dead_letter(id).await,
+            CallTarget::Job(id) => self.check_job(id).await,
+            CallTarget::Task(id) => self.check_task(id).await,
+            CallTarget::Schedule(id) => self.check_schedule(id).await,
+            CallTarget::Unnamed => {
+                let message =
+                    format!("{method}: the parameters name neither a chat nor an account");
+                Err(RpcError::new(RpcError::PARAMS, message))
+            }
         }
     }
 
@@ -65,21 +84,21 @@ impl ChatScope<'_> {
         params: Value,
     ) -> Result<Value, RpcError> {
         let mut params = or_empty(params);
-        let limit = params.get("limit").and_then(Value::as_u64).unwrap_or(DEFAULT_ROWS);
-        let limit = usize::try_from(limit.min(MOST_ROWS.into())).unwrap_or_default();
+        let limit = (list.page_limit)(params.clone());
+        let limit = limit.map_err(|error| params_error(method.description.name, &error))?;
+        // A list of one page is never full.
+        let limit = limit.and_then(|rows| usize::try_from(rows).ok()).unwrap_or(usize::MAX);
         let (mut own, hold) = (Vec::new(), OrderHold::default());
         let call = MethodCall { parts: self.parts, caller: self.caller, hold: &hold };
         loop {
             let page = method.run(call, params.clone()).await?;
             let Value::Array(rows) = page else { return Err(unavailable("not a list")) };
-            let last = rows.last().filter(|_| rows.len() >= limit).and_then(list.read);
-            let next = last.and_then(|last| last.next_page);
+            let last = rows.last().filter(|_| rows.len() >= limit);
+            let next = last.and_then(|last| (list.next_page)(params, last));
             own.extend(rows.into_iter().filter(|row| self.owns(list, row)));
-            if list.has_pages {
-                own.truncate(limit);
-            }
+            own.truncate(limit);
             match next {
-                Some((key, value)) if own.len() < limit => params[key] = value,
+                Some(next) if own.len() < limit => params = next,
                 _ => return Ok(fitting(Value::Array(own))),
             }
         }
@@ -110,7 +129,7 @@ impl ChatScope<'_> {
     }
 
     fn owns(&self, list: ListRows, row: &Value) -> bool {
-        let Some(RowScope { chats, .. }) = (list.read)(row) else { return false };
+        let Some(chats) = (list.chats)(row) else { return false };
         chats.iter().any(|chat| {
             chat.parse::<ChatAddress>().is_ok_and(|chat| self.caller.chats.reach(&chat))
                 || SessionId::parse(chat).is_ok_and(|session| self.reaches(&session))
@@ -134,13 +153,8 @@ impl ChatScope<'_> {
         self.caller.refusal(&format!("{chat} is not one of its chats"), "chats")
     }
 
-    fn check_attached(&self, method: &str, params: &Value) -> Result<(), RpcError> {
-        if params.get("chat").is_some() {
-            return self.check_chat(&param(method, params, "chat")?);
-        }
-        let channel: String = param(method, params, "channel")?;
-        let account: String = param(method, params, "account")?;
-        if self.caller.chats.reach_account(&channel, &account) {
+    fn check_account(&self, channel: &ChannelName, account: &AccountName) -> Result<(), RpcError> {
+        if self.caller.chats.reach_account(channel.as_str(), account.as_str()) {
             return Ok(());
         }
         let all = format!("{channel}:{account}:*");
@@ -198,12 +212,4 @@ impl ChatScope<'_> {
 fn reaches(chats: &ChatPatterns, links: &[ChatLink], session: &SessionId) -> bool {
     chats.reach(&session.address())
         || links.iter().any(|link| link.session == *session && chats.reach(&link.chat))
-}
-
-/// Reads one parameter of a method.
-fn param<T: DeserializeOwned>(method: &str, params: &Value, key: &str) -> Result<T, RpcError> {
-    match params.get(key) {
-        Some(value) => read(method, value.clone()),
-        None => Err(RpcError::new(RpcError::PARAMS, format!("{method}: `{key}` is missing"))),
-    }
 }

@@ -14,9 +14,12 @@ use crate::wire::RpcError;
 const FITS: usize = MAX_LINE_BYTES - 4096;
 
 pub(crate) fn read<T: DeserializeOwned>(method: &str, params: Value) -> Result<T, RpcError> {
-    serde_json::from_value(params).map_err(|error| {
-        RpcError::new(RpcError::PARAMS, format!("{method}: {}", plain_json(&error)))
-    })
+    serde_json::from_value(params).map_err(|error| params_error(method, &error))
+}
+
+/// Makes the error of parameters that cannot be read.
+pub(crate) fn params_error(method: &str, error: &serde_json::Error) -> RpcError {
+    RpcError::new(RpcError::PARAMS, format!("{method}: {}", plain_json(error)))
 }
 
 pub(crate) fn to_value<T: Serialize>(found: Result<T, StoreError>) -> Result<Value, RpcError> {

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_gateway::{AttachParams, MAX_LINE_BYTES, RpcError, SocketMethod, Subscribe, Wait};
+use avocet_gateway::{
+    AttachParams, MAX_LINE_BYTES, RpcError, SocketMethod, Subscribe, Wait, check_rights,
+};
 use avocet_mcp_server::{
     McpCaller, McpHost, McpServer, McpServerParts, MethodError, SessionFeed, SocketMethods,
 };
@@ -21,7 +23,7 @@ use rmcp::model::Extensions;
 use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::HttpCaller;
@@ -254,8 +256,8 @@ impl SocketMethods for HttpMethods {
         let mut feed = self.state.feed(&self.caller, &subscribe).await.map_err(refused)?;
         let from = feed.position();
         if delivers {
-            let attach = json!({ "chat": session.address() });
-            avocet_gateway::check_rights::<AttachParams>(parts, caller, &attach).await?;
+            let attach = AttachParams::to_chat(session.address());
+            check_rights::<AttachParams>(parts, caller, &attach).await?;
         }
         let deliveries =
             delivers.then(|| confirm_deliveries(&self.state, session, ChatFiles::new()));

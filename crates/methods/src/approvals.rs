@@ -4,7 +4,7 @@ use avocet_protocol::{ApprovalDecision, OpenApproval, WaitId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Touches, rows};
+use crate::{CallTarget, ListParams, NamesTarget, listed_rows, named_target};
 
 /// `approval.list`: a list of `OpenApproval` in the order of the requests, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,5 +34,23 @@ pub struct Decide {
     pub decision: ApprovalDecision,
 }
 
-method!(Decide = "approval.decide": Self => (), Sender, Touches::Approval);
-method!(ListApprovals = "approval.list": Self => Vec<OpenApproval>, Observer, rows::<OpenApproval>(), optional_params);
+impl NamesTarget for Decide {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::Approval(self.id)
+    }
+}
+
+impl ListParams for ListApprovals {
+    type Row = OpenApproval;
+
+    fn page_limit(&self) -> Option<u32> {
+        Some(self.limit)
+    }
+
+    fn continue_behind(&mut self, row: OpenApproval) {
+        self.after = Some(row.id);
+    }
+}
+
+method!(Decide = "approval.decide": Self => (), Sender, named_target::<Self>());
+method!(ListApprovals = "approval.list": Self => Vec<OpenApproval>, Observer, listed_rows::<Self>(), optional_params);

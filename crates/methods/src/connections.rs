@@ -7,7 +7,7 @@ use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatPatterns, EmptyAnswer, NoParams, Touches};
+use crate::{CallTarget, ChatPatterns, EmptyAnswer, NamesTarget, NoParams, Touches, named_target};
 
 /// `hello`: names the client, and proves it with a token. Later requests have the rights of this
 /// client. Without parameters, the rights stay as they are. The result is a [`Welcome`].
@@ -117,7 +117,25 @@ pub struct AttachEditor {
 #[derive(Debug)]
 pub enum Ping {}
 
-method!(AttachParams = "attach": Self => AttachResult, Sender, Touches::ChatOrAccount);
-method!(AttachEditor = "editor.attach": Self => EmptyAnswer, Operator, Touches::Chat("chat"), outside_libraries);
+impl NamesTarget for AttachParams {
+    fn call_target(&self) -> CallTarget {
+        match (&self.chat, &self.channel, &self.account) {
+            (Some(chat), ..) => CallTarget::Chat(chat.clone()),
+            (None, Some(channel), Some(account)) => {
+                CallTarget::Account(channel.clone(), account.clone())
+            }
+            _ => CallTarget::Unnamed,
+        }
+    }
+}
+
+impl NamesTarget for AttachEditor {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::Chat(self.chat.clone())
+    }
+}
+
+method!(AttachParams = "attach": Self => AttachResult, Sender, named_target::<Self>());
+method!(AttachEditor = "editor.attach": Self => EmptyAnswer, Operator, named_target::<Self>(), outside_libraries);
 method!(Hello = "hello": Self => Welcome, Observer, Touches::Nothing, optional_params, open_to_all);
 method!(Ping = "ping": NoParams => (), Observer, Touches::Nothing, open_to_all);

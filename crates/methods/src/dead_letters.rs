@@ -4,7 +4,7 @@ use avocet_protocol::{DeadId, DeadLetter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Touches, rows};
+use crate::{CallTarget, ListParams, NamesTarget, listed_rows, named_target};
 
 /// `dead.list`: a list of `DeadLetter`, the newest first, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,7 +44,25 @@ pub enum RetryDeadLetter {}
 #[derive(Debug)]
 pub enum DropDeadLetter {}
 
-method!(DropDeadLetter = "dead.drop": NamedDeadLetter => (), Operator, Touches::DeadLetter, outside_libraries);
-method!(ListDeadLetters = "dead.list": Self => Vec<DeadLetter>, Observer, rows::<DeadLetter>(), optional_params);
-method!(RetryDeadLetter = "dead.retry": NamedDeadLetter => (), Sender, Touches::DeadLetter, outside_libraries);
-method!(ShowDeadLetter = "dead.show": NamedDeadLetter => DeadLetter, Observer, Touches::DeadLetter, outside_libraries);
+impl NamesTarget for NamedDeadLetter {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::DeadLetter(self.id)
+    }
+}
+
+impl ListParams for ListDeadLetters {
+    type Row = DeadLetter;
+
+    fn page_limit(&self) -> Option<u32> {
+        Some(self.limit)
+    }
+
+    fn continue_behind(&mut self, row: DeadLetter) {
+        self.after = Some(row.id);
+    }
+}
+
+method!(DropDeadLetter = "dead.drop": NamedDeadLetter => (), Operator, named_target::<Self>(), outside_libraries);
+method!(ListDeadLetters = "dead.list": Self => Vec<DeadLetter>, Observer, listed_rows::<Self>(), optional_params);
+method!(RetryDeadLetter = "dead.retry": NamedDeadLetter => (), Sender, named_target::<Self>(), outside_libraries);
+method!(ShowDeadLetter = "dead.show": NamedDeadLetter => DeadLetter, Observer, named_target::<Self>(), outside_libraries);

@@ -4,7 +4,7 @@ use avocet_protocol::{DedupeKey, JobId, JobRules, JobStatus, SubmittedJob};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Touches, rows};
+use crate::{CallTarget, ListParams, NamesTarget, Touches, listed_rows, named_target};
 
 /// `job.submit`: submits a job. The result is a
 /// [`SubmittedJob`](avocet_protocol::SubmittedJob), after the commit.
@@ -55,7 +55,25 @@ pub enum ShowJob {}
 #[derive(Debug)]
 pub enum CancelJob {}
 
-method!(CancelJob = "job.cancel": NamedJob => (), Sender, Touches::Job, outside_libraries);
-method!(ListJobs = "job.list": Self => Vec<JobStatus>, Observer, rows::<JobStatus>(), optional_params, outside_libraries);
-method!(ShowJob = "job.show": NamedJob => JobStatus, Observer, Touches::Job);
+impl NamesTarget for NamedJob {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::Job(self.id)
+    }
+}
+
+impl ListParams for ListJobs {
+    type Row = JobStatus;
+
+    fn page_limit(&self) -> Option<u32> {
+        Some(self.limit)
+    }
+
+    fn continue_behind(&mut self, row: JobStatus) {
+        self.before = Some(row.id);
+    }
+}
+
+method!(CancelJob = "job.cancel": NamedJob => (), Sender, named_target::<Self>(), outside_libraries);
+method!(ListJobs = "job.list": Self => Vec<JobStatus>, Observer, listed_rows::<Self>(), optional_params, outside_libraries);
+method!(ShowJob = "job.show": NamedJob => JobStatus, Observer, named_target::<Self>());
 method!(SubmitJob = "job.submit": Self => SubmittedJob, Operator, Touches::Everything, enters_message);

@@ -52,6 +52,7 @@ pub use messages::{Ask, AskResult, Doctor, Send, SendResult, ShowStatus, Wait};
 pub use method::{
     ClientMethod, EmptyAnswer, EmptyParams, MethodDescription, NoParams, SocketMethod,
 };
+use method::{listed_rows, named_target};
 pub use pages::MOST_ROWS;
 pub use people::{AddLink, Approve, Deny, ListLinks, ListPairings, ListPeople, Remove, RemoveLink};
 pub use publish::{MoveCursor, PublishParams, PublishedCursor};
@@ -61,8 +62,7 @@ pub use sessions::{
     DeleteSession, GiveServers, ListSent, ListSessions, ListUsage, ShowOptions, ShowSession,
 };
 pub use tasks::{CancelTask, ListTasks, NamedTask, ShowTask};
-use touches::rows;
-pub use touches::{ChatRow, ListRows, RowScope, Touches};
+pub use touches::{CallTarget, ChatRow, ListParams, ListRows, NamesTarget, ReadTarget, Touches};
 pub use web::{OpenWeb, SignOutWeb};
 
 // The parameters of these methods are types of `avocet-protocol`.

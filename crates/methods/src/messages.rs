@@ -7,7 +7,7 @@ use avocet_protocol::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{PublishedFile, Touches};
+use crate::{CallTarget, NamesTarget, PublishedFile, Touches, named_target};
 
 /// `ask`: sends a message to the agent. The result comes after the commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +25,14 @@ pub struct Ask {
     /// `file.read`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<PublishedFile>,
+}
+
+impl Ask {
+    /// Makes a message without files, with a random key.
+    #[must_use]
+    pub fn new(session: SessionId, text: String) -> Self {
+        Self { session, text, key: None, attachments: Vec::new() }
+    }
 }
 
 /// The result of [`Ask`].
@@ -88,9 +96,33 @@ pub struct Doctor {
     pub offline: bool,
 }
 
-method!(Ask = "ask": Self => AskResult, Sender, Touches::Chat("session"), enters_message);
-method!(JsonQuestion = "ask.json": Self => JsonAnswer, Sender, Touches::Chat("session"));
+impl NamesTarget for Ask {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::Chat(self.session.address())
+    }
+}
+
+impl NamesTarget for JsonQuestion {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::Chat(self.session.address())
+    }
+}
+
+impl NamesTarget for Send {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::Chat(self.chat.clone())
+    }
+}
+
+impl NamesTarget for Wait {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::Message(self.message)
+    }
+}
+
+method!(Ask = "ask": Self => AskResult, Sender, named_target::<Self>(), enters_message);
+method!(JsonQuestion = "ask.json": Self => JsonAnswer, Sender, named_target::<Self>());
 method!(Doctor = "doctor": Self => Checkup, Operator, Touches::Everything, optional_params, outside_libraries);
-method!(Send = "send": Self => SendResult, Sender, Touches::Chat("chat"), enters_message);
+method!(Send = "send": Self => SendResult, Sender, named_target::<Self>(), enters_message);
 method!(ShowStatus = "status": Self => DaemonStatus, Observer, Touches::Everything, optional_params);
-method!(Wait = "wait": Self => MessageStatus, Observer, Touches::Message);
+method!(Wait = "wait": Self => MessageStatus, Observer, named_target::<Self>());

@@ -23,7 +23,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, Deserializer, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
-use crate::Touches;
+use crate::{ListParams, ListRows, NamesTarget, ReadTarget, Touches};
 
 /// A method of the socket.
 pub trait SocketMethod: 'static {
@@ -80,6 +80,16 @@ macro_rules! method {
     (@constant enters_message) => { const ENTERS_MESSAGE: bool = true; };
     (@constant outside_libraries) => { const IS_IN_LIBRARIES: bool = false; };
     (@constant open_to_all) => { const IS_OPEN_TO_ALL: bool = true; };
+}
+
+/// A call of this method touches the target that its parameters name.
+pub(crate) const fn named_target<M: SocketMethod<Params: NamesTarget>>() -> Touches {
+    Touches::Target(ReadTarget::new::<M::Params>())
+}
+
+/// A call of this method touches the rows that its parameters ask for.
+pub(crate) const fn listed_rows<M: SocketMethod<Params: ListParams>>() -> Touches {
+    Touches::Rows(ListRows::new::<M::Params>())
 }
 
 /// A [`SocketMethod`] as data, for what is the same for all methods.

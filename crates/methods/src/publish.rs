@@ -6,7 +6,7 @@ use avocet_protocol::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{AskResult, EmptyAnswer, PublishedFile, Touches};
+use crate::{AskResult, CallTarget, EmptyAnswer, NamesTarget, PublishedFile, named_target};
 
 /// `publish`: a message of a person on the program's platform. The result, an [`AskResult`], comes
 /// after the commit. If the bus refuses the message, the cursor moves, too.
@@ -68,5 +68,17 @@ pub struct MoveCursor {
     pub cursor: PublishedCursor,
 }
 
-method!(MoveCursor = "cursor.move": Self => EmptyAnswer, Channel, Touches::ChatOrAccount, enters_message);
-method!(PublishParams = "publish": Self => AskResult, Channel, Touches::Chat("chat"), enters_message);
+impl NamesTarget for MoveCursor {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::Account(self.channel.clone(), self.account.clone())
+    }
+}
+
+impl NamesTarget for PublishParams {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::Chat(self.chat.clone())
+    }
+}
+
+method!(MoveCursor = "cursor.move": Self => EmptyAnswer, Channel, named_target::<Self>(), enters_message);
+method!(PublishParams = "publish": Self => AskResult, Channel, named_target::<Self>(), enters_message);

@@ -4,7 +4,7 @@ use avocet_protocol::{AddSchedule, ScheduleCommand, ScheduleId, ShownSchedule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Touches, rows};
+use crate::{CallTarget, ListParams, NamesTarget, Touches, listed_rows, named_target};
 
 /// `schedule.list`: a list of [`ShownSchedule`](avocet_protocol::ShownSchedule) without runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +32,23 @@ pub struct ChangeSchedule {
     pub command: ScheduleCommand,
 }
 
+impl NamesTarget for ChangeSchedule {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::Schedule(self.id)
+    }
+}
+
+impl NamesTarget for ShowSchedule {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::Schedule(self.id)
+    }
+}
+
+impl ListParams for ListSchedules {
+    type Row = ShownSchedule;
+}
+
 method!(AddSchedule = "schedule.add": Self => ShownSchedule, Operator, Touches::Everything, outside_libraries);
-method!(ChangeSchedule = "schedule.change": Self => (), Operator, Touches::Schedule, outside_libraries);
-method!(ListSchedules = "schedule.list": Self => Vec<ShownSchedule>, Observer, rows::<ShownSchedule>(), optional_params, outside_libraries);
-method!(ShowSchedule = "schedule.show": Self => ShownSchedule, Observer, Touches::Schedule, outside_libraries);
+method!(ChangeSchedule = "schedule.change": Self => (), Operator, named_target::<Self>(), outside_libraries);
+method!(ListSchedules = "schedule.list": Self => Vec<ShownSchedule>, Observer, listed_rows::<Self>(), optional_params, outside_libraries);
+method!(ShowSchedule = "schedule.show": Self => ShownSchedule, Observer, named_target::<Self>(), outside_libraries);

@@ -3,9 +3,8 @@
 use avocet_protocol::{SessionId, Timestamp, TurnId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::{ChatRow, rows};
+use crate::{ChatRow, ListParams, listed_rows};
 
 /// `sessions.search`: a list of [`FoundText`], best first. Finds the messages, answers and notices of
 /// turns that have ended.
@@ -53,15 +52,13 @@ pub enum TextAuthor {
 }
 
 impl ChatRow for FoundText {
-    const HAS_PAGES: bool = false;
-
     fn chats(&self) -> Vec<String> {
         vec![self.session.to_string()]
     }
-
-    fn next_page(&self) -> Option<(&'static str, Value)> {
-        None
-    }
 }
 
-method!(SearchSessions = "sessions.search": Self => Vec<FoundText>, Observer, rows::<FoundText>());
+impl ListParams for SearchSessions {
+    type Row = FoundText;
+}
+
+method!(SearchSessions = "sessions.search": Self => Vec<FoundText>, Observer, listed_rows::<Self>());

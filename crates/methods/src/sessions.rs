@@ -8,7 +8,7 @@ use avocet_protocol::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{MOST_ROWS, Touches, rows};
+use crate::{CallTarget, ListParams, MOST_ROWS, NamesTarget, Touches, listed_rows, named_target};
 
 /// `sessions.list`: a list of `SessionSummary`, the last used first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +43,14 @@ pub struct ShowSession {
     /// The oldest turn that the client has. An empty page is the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<TurnId>,
+}
+
+impl ShowSession {
+    /// Shows the newest turns.
+    #[must_use]
+    pub fn new(session: SessionId) -> Self {
+        Self { session, turns: some_rows(), before: None }
+    }
 }
 
 /// `sessions.sent`: a list of `DeliveredText`, the newest first: the messages that the chat of a session
@@ -115,11 +123,53 @@ pub struct GiveServers {
     pub servers: Vec<SessionServer>,
 }
 
+impl NamesTarget for DeleteSession {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::Session(self.session.clone())
+    }
+}
+
+impl NamesTarget for ShowOptions {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::Session(self.session.clone())
+    }
+}
+
+impl NamesTarget for ListSent {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::Session(self.session.clone())
+    }
+}
+
+impl NamesTarget for SetSessionOption {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::Session(self.session.clone())
+    }
+}
+
+impl NamesTarget for ShowSession {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::Session(self.session.clone())
+    }
+}
+
+impl ListParams for ListSessions {
+    type Row = SessionSummary;
+
+    fn page_limit(&self) -> Option<u32> {
+        Some(self.limit)
+    }
+
+    fn continue_behind(&mut self, row: SessionSummary) {
+        self.after = Some(SessionRow { used_at: row.used_at, session: row.session });
+    }
+}
+
 method!(GiveServers = "session.servers": Self => Vec<SessionServerStart>, Operator, Touches::Everything, outside_libraries);
-method!(DeleteSession = "sessions.delete": Self => u64, Operator, Touches::Session, outside_libraries);
-method!(ListSessions = "sessions.list": Self => Vec<SessionSummary>, Observer, rows::<SessionSummary>(), optional_params);
-method!(ShowOptions = "sessions.options": Self => Vec<SessionOption>, Observer, Touches::Session);
-method!(ListSent = "sessions.sent": Self => Vec<DeliveredText>, Observer, Touches::Session, optional_params);
-method!(SetSessionOption = "sessions.set_option": Self => Vec<SessionOption>, Sender, Touches::Session);
-method!(ShowSession = "sessions.show": Self => Vec<TurnRecord>, Observer, Touches::Session, optional_params);
+method!(DeleteSession = "sessions.delete": Self => u64, Operator, named_target::<Self>(), outside_libraries);
+method!(ListSessions = "sessions.list": Self => Vec<SessionSummary>, Observer, listed_rows::<Self>(), optional_params);
+method!(ShowOptions = "sessions.options": Self => Vec<SessionOption>, Observer, named_target::<Self>());
+method!(ListSent = "sessions.sent": Self => Vec<DeliveredText>, Observer, named_target::<Self>(), optional_params);
+method!(SetSessionOption = "sessions.set_option": Self => Vec<SessionOption>, Sender, named_target::<Self>());
+method!(ShowSession = "sessions.show": Self => Vec<TurnRecord>, Observer, named_target::<Self>(), optional_params);
 method!(ListUsage = "usage": Self => Vec<UsageRow>, Observer, Touches::Everything, optional_params, outside_libraries);

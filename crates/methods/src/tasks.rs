@@ -4,7 +4,7 @@ use avocet_protocol::{SessionId, TaskView, TurnId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Touches, rows};
+use crate::{CallTarget, ListParams, NamesTarget, listed_rows, named_target};
 
 /// `task.list`: a list of `TaskView`, the newest first, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +43,24 @@ pub enum ShowTask {}
 #[derive(Debug)]
 pub enum CancelTask {}
 
-method!(CancelTask = "task.cancel": NamedTask => (), Sender, Touches::Task, outside_libraries);
-method!(ListTasks = "task.list": Self => Vec<TaskView>, Observer, rows::<TaskView>(), optional_params, outside_libraries);
-method!(ShowTask = "task.show": NamedTask => TaskView, Observer, Touches::Task, outside_libraries);
+impl NamesTarget for NamedTask {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::Task(self.id)
+    }
+}
+
+impl ListParams for ListTasks {
+    type Row = TaskView;
+
+    fn page_limit(&self) -> Option<u32> {
+        Some(self.limit)
+    }
+
+    fn continue_behind(&mut self, row: TaskView) {
+        self.before = Some(row.id);
+    }
+}
+
+method!(CancelTask = "task.cancel": NamedTask => (), Sender, named_target::<Self>(), outside_libraries);
+method!(ListTasks = "task.list": Self => Vec<TaskView>, Observer, listed_rows::<Self>(), optional_params, outside_libraries);
+method!(ShowTask = "task.show": NamedTask => TaskView, Observer, named_target::<Self>(), outside_libraries);

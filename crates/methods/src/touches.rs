@@ -2,10 +2,12 @@
 //! its answer. The gateway limits a client to its own chats by it.
 
 use avocet_protocol::{
-    DeadLetter, JobStatus, OpenApproval, SessionRow, SessionSummary, ShownSchedule, TaskView,
+    AccountName, ChannelName, ChatAddress, DeadId, DeadLetter, JobId, JobStatus, MessageId,
+    OpenApproval, ScheduleId, SessionId, SessionSummary, ShownSchedule, TaskView, TurnId, WaitId,
 };
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The part of the daemon that a call touches. A client that is limited to chats may call a method
 /// only if the chat is one of its own.
@@ -15,69 +17,118 @@ pub enum Touches {
     Nothing,
     /// More than chats: the call is refused to clients that are limited to chats.
     Everything,
-    /// The chat in this parameter.
-    Chat(&'static str),
-    /// The conversation in the parameter `session`, which linked chats share.
-    Session,
-    /// The chat, or all chats of the account, in the parameters of `attach`.
-    ChatOrAccount,
-    /// The conversation of the message in the parameter `message`.
-    Message,
-    /// The conversation of the approval in the parameter `id`.
-    Approval,
-    /// The chat of the dead letter in the parameter `id`.
-    DeadLetter,
-    /// The chat of the job in the parameter `id`.
-    Job,
-    /// The conversation of the task in the parameter `id`.
-    Task,
-    /// The chat of the schedule in the parameter `id`.
-    Schedule,
+    /// The target that the parameters name.
+    Target(ReadTarget),
     /// The rows of a list. Rows of other chats are left out.
     Rows(ListRows),
     /// Events. Those of other chats are left out; the timeline of another chat is refused.
     Events,
 }
 
-/// The rows of a list, as data: see [`ChatRow`].
-#[derive(Debug, Clone, Copy)]
-pub struct ListRows {
-    /// `false` if the list has one page.
-    pub has_pages: bool,
-    /// Reads a row; `None` for a value of another form.
-    pub read: fn(&Value) -> Option<RowScope>,
+/// The thing that the parameters of one call name. It belongs to a chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallTarget {
+    /// This chat.
+    Chat(ChatAddress),
+    /// All chats of the account.
+    Account(ChannelName, AccountName),
+    /// This conversation, which linked chats share.
+    Session(SessionId),
+    /// The conversation of the message.
+    Message(MessageId),
+    /// The conversation of the approval, or the chat that was asked.
+    Approval(WaitId),
+    /// The chat of the dead letter.
+    DeadLetter(DeadId),
+    /// The chat of the job.
+    Job(JobId),
+    /// The conversation of the task.
+    Task(TurnId),
+    /// The chat of the schedule.
+    Schedule(ScheduleId),
+    /// The parameters lack it. The call is refused.
+    Unnamed,
 }
 
-/// The chats that a row belongs to, and the position behind it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RowScope {
-    /// Chats and conversations. The row belongs to a client that reaches one of them.
-    pub chats: Vec<String>,
-    /// The parameter that continues the list behind the row, and its value.
-    pub next_page: Option<(&'static str, Value)>,
+/// Parameters that name what a call touches.
+pub trait NamesTarget: DeserializeOwned {
+    /// Returns the target of a call with these parameters.
+    fn call_target(&self) -> CallTarget;
+}
+
+/// Reads the target out of the parameters of a request: see [`NamesTarget`].
+#[derive(Debug, Clone, Copy)]
+pub struct ReadTarget {
+    /// Reads all parameters, and refuses those that the method refuses.
+    pub read: fn(Value) -> Result<CallTarget, serde_json::Error>,
+}
+
+impl ReadTarget {
+    /// Reads parameters of this type.
+    pub(crate) const fn new<P: NamesTarget>() -> Self {
+        Self { read: read_target::<P> }
+    }
+}
+
+fn read_target<P: NamesTarget>(params: Value) -> Result<CallTarget, serde_json::Error> {
+    P::deserialize(params).map(|params| params.call_target())
+}
+
+/// A list of rows that belong to chats, as data: see [`ListParams`].
+#[derive(Debug, Clone, Copy)]
+pub struct ListRows {
+    /// Reads the most rows of a page out of the parameters; `None` if the list has one page.
+    pub page_limit: fn(Value) -> Result<Option<u32>, serde_json::Error>,
+    /// Returns the chats and conversations of a row; `None` for a value of another form. The row belongs
+    /// to a client that reaches one of them.
+    pub chats: fn(&Value) -> Option<Vec<String>>,
+    /// Returns the parameters of the page behind a row; `None` for values of another form.
+    pub next_page: fn(Value, &Value) -> Option<Value>,
 }
 
 /// A row of a list that belongs to a chat.
 pub trait ChatRow: DeserializeOwned {
-    /// `false` if the list has one page.
-    const HAS_PAGES: bool = true;
-
     /// Returns the chats and conversations of the row. It belongs to a client that reaches one of them.
     fn chats(&self) -> Vec<String>;
-
-    /// Returns the parameter that continues the list behind the row, with its value; `None` if the
-    /// list has one page.
-    fn next_page(&self) -> Option<(&'static str, Value)>;
 }
 
-/// The rows of a list of this type.
-pub(crate) const fn rows<R: ChatRow>() -> Touches {
-    Touches::Rows(ListRows { has_pages: R::HAS_PAGES, read: read_row::<R> })
+/// Parameters of a method whose answer is a list of rows.
+pub trait ListParams: DeserializeOwned + Serialize {
+    /// The rows.
+    type Row: ChatRow;
+
+    /// Returns the most rows of a page; `None` if the list has one page.
+    fn page_limit(&self) -> Option<u32> {
+        None
+    }
+
+    /// Asks for the page behind this row.
+    fn continue_behind(&mut self, _row: Self::Row) {}
 }
 
-fn read_row<R: ChatRow>(row: &Value) -> Option<RowScope> {
-    let row = R::deserialize(row).ok()?;
-    Some(RowScope { chats: row.chats(), next_page: row.next_page() })
+impl ListRows {
+    /// Describes the list that parameters of this type ask for.
+    pub(crate) const fn new<P: ListParams>() -> Self {
+        Self {
+            page_limit: read_page_limit::<P>,
+            chats: read_chats::<P::Row>,
+            next_page: write_next_page::<P>,
+        }
+    }
+}
+
+fn read_page_limit<P: ListParams>(params: Value) -> Result<Option<u32>, serde_json::Error> {
+    P::deserialize(params).map(|params| params.page_limit())
+}
+
+fn read_chats<R: ChatRow>(row: &Value) -> Option<Vec<String>> {
+    R::deserialize(row).ok().map(|row| row.chats())
+}
+
+fn write_next_page<P: ListParams>(params: Value, row: &Value) -> Option<Value> {
+    let mut params = P::deserialize(params).ok()?;
+    params.continue_behind(P::Row::deserialize(row).ok()?);
+    serde_json::to_value(params).ok()
 }
 
 impl ChatRow for OpenApproval {
@@ -85,19 +136,11 @@ impl ChatRow for OpenApproval {
         let chat = self.chat.as_ref().map(ToString::to_string);
         std::iter::once(self.session.to_string()).chain(chat).collect()
     }
-
-    fn next_page(&self) -> Option<(&'static str, Value)> {
-        Some(("after", json!(self.id)))
-    }
 }
 
 impl ChatRow for DeadLetter {
     fn chats(&self) -> Vec<String> {
         vec![self.chat.to_string()]
-    }
-
-    fn next_page(&self) -> Option<(&'static str, Value)> {
-        Some(("after", json!(self.id)))
     }
 }
 
@@ -105,19 +148,11 @@ impl ChatRow for JobStatus {
     fn chats(&self) -> Vec<String> {
         vec![self.chat.to_string()]
     }
-
-    fn next_page(&self) -> Option<(&'static str, Value)> {
-        Some(("before", json!(self.id)))
-    }
 }
 
 impl ChatRow for TaskView {
     fn chats(&self) -> Vec<String> {
         vec![self.session.to_string()]
-    }
-
-    fn next_page(&self) -> Option<(&'static str, Value)> {
-        Some(("before", json!(self.id)))
     }
 }
 
@@ -125,21 +160,14 @@ impl ChatRow for SessionSummary {
     fn chats(&self) -> Vec<String> {
         vec![self.session.to_string()]
     }
-
-    fn next_page(&self) -> Option<(&'static str, Value)> {
-        let row = SessionRow { used_at: self.used_at, session: self.session.clone() };
-        Some(("after", json!(row)))
-    }
 }
 
 impl ChatRow for ShownSchedule {
-    const HAS_PAGES: bool = false;
-
     fn chats(&self) -> Vec<String> {
         vec![self.schedule.owner.address.to_string()]
     }
-
-    fn next_page(&self) -> Option<(&'static str, Value)> {
-        None
-    }
 }
+
+#[cfg(test)]
+#[path = "touches_tests.rs"]
+mod tests;

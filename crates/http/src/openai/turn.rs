@@ -6,7 +6,6 @@ use std::sync::Arc;
 use avocet_gateway::{Ask, ProgramAsk, SocketMethod, check_rights};
 use avocet_protocol::{DedupeKey, MessageId, MessageStatus, ProgramRequest, TurnEvent};
 use axum::http::StatusCode;
-use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::DropGuard;
 
@@ -86,8 +85,8 @@ impl AskedTurn {
         let key = key.map(|key| DedupeKey::parse(&key)).transpose();
         let key = key.map_err(|error| Problem::bad_request(error.to_string()))?;
         let place = state.long_request()?;
-        let target = json!({ "session": session });
-        check_rights::<Ask>(&state.parts, &caller.0, &target).await.map_err(Problem::from)?;
+        let checked = Ask::new(session.clone(), String::new());
+        check_rights::<Ask>(&state.parts, &caller.0, &checked).await.map_err(Problem::from)?;
         let (files, kept) = load_files(&state, &caller, files).await?;
         // Subscribe before the message is sent, so that no text is missed.
         let events = state.follow(&caller, state.linked(&session).as_str()).await?;

@@ -13,7 +13,6 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::body_pieces::BodyPieces;
@@ -75,7 +74,8 @@ pub(crate) async fn upload(
         let stored = store_form(&state, &caller, &headers, body).await;
         return stored.map(|file| Json(file).into_response()).map_err(Problem::for_all_clients);
     }
-    check_rights::<Ask>(&state.parts, &caller.0, &json!({ "session": CHAT })).await?;
+    let chat = SessionId::parse(CHAT).map_err(|error| Problem::unavailable(error.to_string()))?;
+    check_rights::<Ask>(&state.parts, &caller.0, &Ask::new(chat, String::new())).await?;
     let _place = state.long_request()?;
     let UploadedFile { reference, bytes } = store(&state, body).await?;
     let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -119,8 +119,9 @@ pub(crate) async fn of_reply(
     let wrong = |error: avocet_protocol::IdError| Problem::bad_request(error.to_string());
     let session = SessionId::parse(&session).map_err(wrong)?;
     let turn: TurnId = turn.parse().map_err(wrong)?;
-    let params = json!({ "session": session });
-    check_rights::<ShowSession>(&state.parts, &caller.0, &params).await?;
+    let show = ShowSession::new(session);
+    check_rights::<ShowSession>(&state.parts, &caller.0, &show).await?;
+    let session = show.session;
     let _place = state.long_request()?;
     let sent = state.parts.query.sent_files(&session, turn).await;
     let sent = sent.map_err(|error| Problem::unavailable(error.to_string()))?;
