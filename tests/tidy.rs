@@ -20,8 +20,7 @@ const CHARACTERS_OF_A_SUBJECT: usize = 72;
 /// Words that hide a subject, in texts that people or models read.
 const UNCLEAR: &str = r"(?i)\b(whoever|whom|nobody)\b";
 /// Type names that more than two modules may define, and the reason.
-const SHARED_NAMES: [(&str, &str); 4] = [
-    ("Arguments", "those of a call, and in two tests those of a tool and of a program"),
+const SHARED_NAMES: [(&str, &str); 3] = [
     ("Case", "a row of a table in one test module"),
     ("Result", "the usual alias with the error of a module"),
     ("World", "the parts around the code under test, in one test module"),

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use avocet_protocol::{Arguments as CallArguments, ToolClass};
+use avocet_protocol::{Arguments, ToolClass};
 use avocet_testkit::{ManualClock, private_place, tool_context};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ struct Sample {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Arguments {
+struct SampleArguments {
     /// Where.
     path: String,
     /// How often.
@@ -25,7 +25,7 @@ struct Arguments {
 
 #[async_trait]
 impl Tool for Sample {
-    type Arguments = Arguments;
+    type Arguments = SampleArguments;
 
     fn describe(&self) -> Description {
         let time_limit = Duration::from_secs(30);
@@ -40,7 +40,7 @@ impl Tool for Sample {
 
     async fn execute(
         &self,
-        arguments: Arguments,
+        arguments: SampleArguments,
         _context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         match arguments.path.as_str() {
@@ -68,7 +68,7 @@ fn context() -> ToolContext {
 }
 
 fn call(name: &str, arguments: &str) -> ToolCall {
-    ToolCall { name: name.to_owned(), arguments: CallArguments::parse(arguments) }
+    ToolCall { name: name.to_owned(), arguments: Arguments::parse(arguments) }
 }
 
 async fn run(registry: &ToolRegistry, call: ToolCall) -> Result<ToolOutcome, ToolError> {
@@ -298,7 +298,7 @@ async fn interrupted_shows_the_call_redacted_and_cut() {
         (json!({ "path": "```\nend" }), "````\npath: ```\nend\n````"),
         (json!({ "path": "x".repeat(9000) }), "(6506 more characters; SHA-256 of all: "),
     ] {
-        let arguments = CallArguments::Object(arguments.as_object().unwrap().clone());
+        let arguments = Arguments::Object(arguments.as_object().unwrap().clone());
         for name in ["write", "not there"] {
             let call = ToolCall { name: name.to_owned(), arguments: arguments.clone() };
             let asked = registry.interrupted(&call, &context()).await;
