@@ -109,6 +109,10 @@ struct TracedTurn {
     /// The last request of an ended turn. The transaction that ends a turn writes the answer after
     /// the end.
     last_request: Option<usize>,
+    /// The last answer, or the request that got none.
+    last_model: Option<usize>,
+    /// The time of the last work of an ended turn: its begin, and the end of the turn.
+    last_work: Option<(Timestamp, Timestamp)>,
     /// The started calls.
     calls: HashMap<CallId, Timestamp>,
 }
@@ -149,7 +153,7 @@ impl Timeline {
                 self.end_queued(at);
             }
             (EventKind::UsageRecorded, Some(turn), Some(EventDetail::Usage(usage))) => {
-                self.turn(turn).usage.push(usage);
+                self.used(turn, usage);
             }
             (EventKind::RequestFailed, Some(turn), Some(EventDetail::FailedRequest(request))) => {
                 let (began, ended) = (request.began, Some(request.ended));
@@ -191,6 +195,26 @@ impl Timeline {
         self.turns.entry(turn).or_default()
     }
 
+    /// Adds usage to the answer that follows. A request that was cut off by the end of its turn is
+    /// counted after the end, because the end comes first.
+    fn used(&mut self, turn: TurnId, usage: EventUsage) {
+        let traced = self.turn(turn);
+        let Some((start, end)) = traced.last_work else {
+            traced.usage.push(usage);
+            return;
+        };
+        let last = traced.last_model;
+        let last =
+            last.and_then(|span| self.spans.get_mut(span)).filter(|span| span.end == Some(end));
+        if let Some(TraceSpan { work: TraceWork::Model { usage: counted, .. }, .. }) = last {
+            counted.push(usage);
+            return;
+        }
+        let work = TraceWork::Model { answer: None, usage: vec![usage] };
+        let span = self.push(start, Some(end), Some(turn), work);
+        self.turn(turn).last_model = Some(span);
+    }
+
     fn answered(&mut self, at: Timestamp, turn: TurnId, answer: Option<EventAnswer>) {
         let traced = self.turn(turn);
         if let Some(request) = traced.last_request.take() {
@@ -203,7 +227,8 @@ impl Timeline {
         }
         let start = traced.free_since.replace(at).unwrap_or(at);
         let usage = std::mem::take(&mut traced.usage);
-        self.push(start, Some(at), Some(turn), TraceWork::Model { answer, usage });
+        let span = self.push(start, Some(at), Some(turn), TraceWork::Model { answer, usage });
+        self.turn(turn).last_model = Some(span);
     }
 
     fn called(
@@ -260,7 +285,8 @@ impl Timeline {
             EventKind::TurnRunning => {
                 self.end_queued(at);
                 self.end(open, at);
-                self.turn(turn).free_since = Some(at);
+                let traced = self.turn(turn);
+                (traced.free_since, traced.last_work) = (Some(at), None);
             }
             EventKind::TurnWaiting => {
                 let waits_for = turn_info.map(|info| info.waits_for).unwrap_or_default();
@@ -286,8 +312,10 @@ impl Timeline {
                 if !usage.is_empty() || has_failed {
                     let work = TraceWork::Model { answer: None, usage };
                     let request = self.push(start, Some(at), Some(turn), work);
-                    self.turn(turn).last_request = Some(request);
+                    let traced = self.turn(turn);
+                    (traced.last_request, traced.last_model) = (Some(request), Some(request));
                 }
+                self.turn(turn).last_work = Some((start, at));
                 self.push(at, Some(at), Some(turn), TraceWork::Ended { state: kind, turn_info });
             }
             _ => self.turn(turn).open = open,

@@ -125,6 +125,23 @@ fn trace_makes_a_span_of_each_piece_of_work() {
             &["3-9 model false 1", "9-9 turn.failed"],
         ),
         (
+            // A stop comes before the usage of the request that it cuts off.
+            "3 turn.running, 9 turn.cancelled, 9 usage.recorded, 10 usage.recorded",
+            &["3-9 model false 2", "9-9 turn.cancelled"],
+        ),
+        (
+            "3 turn.running, 9 model.answered, 9 turn.cancelled, 10 usage.recorded",
+            &["3-9 model true 1", "9-9 turn.cancelled"],
+        ),
+        (
+            "3 turn.running, 9 turn.failed, 10 usage.recorded",
+            &["3-9 model false 1", "9-9 turn.failed"],
+        ),
+        (
+            "3 turn.running, 5 usage.recorded, 5 model.answered, 9 turn.cancelled, 9 usage.recorded",
+            &["3-5 model true 1", "5-9 model false 1", "9-9 turn.cancelled"],
+        ),
+        (
             // Two messages that one turn answers, and one that steers it.
             "1 message.queued, 2 message.queued, 3 turn.running, 4 message.queued, \
              10 turn.done, 10 message.done",
