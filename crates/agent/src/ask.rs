@@ -13,6 +13,7 @@ use avocet_protocol::{
 use avocet_text::end_sentence;
 
 use crate::agent_loop::next_step;
+use crate::answer_view::AnswerView;
 use crate::budgets::{NoAnswer, UsageContext};
 use crate::context::RequestContext;
 use crate::json_answer::{AnswerValidator, ask_for_correction};
@@ -24,13 +25,6 @@ const EMPTY_ANSWERS: u32 = 3;
 const MAX_CORRECTIONS: usize = 2;
 /// The number of times a request is made shorter because the model reports it as too long.
 const MAX_SHORTER_REQUESTS: u32 = 3;
-
-/// The visibility of an answer while it is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AnswerStreaming {
-    Shown,
-    Hidden,
-}
 
 impl AgentLoop {
     /// Asks the model until it answers with text or a call. The text matches the schema of the
@@ -114,12 +108,8 @@ impl AgentLoop {
         usage: UsageContext<'_>,
         corrections: &[Message],
     ) -> Result<ModelReply, NoAnswer> {
-        let role = turn_context.role(turn);
         let facts = self.models.main.facts().await;
-        // An answer that may be withheld is hidden while it is written.
         let trust = self.request_trust(context, turn, turn_context).await;
-        let streaming =
-            if trust.suffices_for(role) { AnswerStreaming::Shown } else { AnswerStreaming::Hidden };
         let mut attempts = 0;
         loop {
             let offer = self.offered_tools(context, turn, turn_context, facts);
@@ -145,7 +135,10 @@ impl AgentLoop {
                 images,
                 options,
             };
-            match self.ask_once(&request, streaming, usage).await {
+            // The request also contains the text that was compacted for it.
+            let trust = trust.min(self.request_trust(context, turn, turn_context).await);
+            let view = self.answer_view(context, turn, turn_context, trust);
+            match self.ask_once(&request, &view, usage).await {
                 Err(NoAnswer::Model(ModelError::TooLong { model, detail, window }))
                     if attempts < MAX_SHORTER_REQUESTS =>
                 {
@@ -174,27 +167,18 @@ impl AgentLoop {
     async fn ask_once(
         &self,
         request: &ModelRequest,
-        streaming: AnswerStreaming,
+        view: &AnswerView<'_>,
         usage: UsageContext<'_>,
     ) -> Result<ModelReply, NoAnswer> {
         use ModelError::{Refused, TooLong};
         let shown = AtomicBool::new(false);
         let deltas = |delta: Delta<'_>| {
-            if streaming == AnswerStreaming::Hidden {
-                return;
+            let Some(event) = view.event_of(delta) else { return };
+            match &event {
+                TurnEvent::Text { .. } => shown.store(true, Ordering::Relaxed),
+                TurnEvent::Restarted => shown.store(false, Ordering::Relaxed),
+                _ => {}
             }
-            let event = match delta {
-                Delta::Text(text) => {
-                    shown.store(true, Ordering::Relaxed);
-                    TurnEvent::Text { delta: text.to_owned() }
-                }
-                Delta::Restart => {
-                    shown.store(false, Ordering::Relaxed);
-                    TurnEvent::Restarted
-                }
-                Delta::Thought(text) => TurnEvent::Thought { delta: text.to_owned() },
-                Delta::Retry(_) | Delta::Lost(_) => return,
-            };
             self.events.emit(&usage.meter.session, event);
         };
         let model = self.models.main.as_ref();

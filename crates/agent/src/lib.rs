@@ -3,6 +3,7 @@
 
 mod agent_loop;
 mod agent_parts;
+mod answer_view;
 mod ask;
 #[cfg(feature = "testing")]
 pub mod benching;

@@ -321,6 +321,27 @@ async fn thoughts_are_events_unless_the_answer_may_be_withheld() {
 }
 
 #[tokio::test]
+async fn answer_after_untrusted_text_grows_sentence_by_sentence_up_to_a_leak() {
+    let answers = vec![page("hi"), Scripted::says("It is safe. All is well. Bye")];
+    let harness = AgentHarness::new(answers).await;
+    assert_eq!(answered(&harness.turn("read").await), "It is safe. All is well. Bye");
+    assert_eq!(shown_text(&harness), "It is safe. All is well. ");
+    let answers = vec![page("hi"), Scripted::says("The SECRET is out. Bye. ")];
+    let harness = AgentHarness::new(answers).await;
+    waiting(&harness.turn("read").await);
+    assert_eq!(shown_text(&harness), "");
+}
+
+/// Returns the text that was shown while it was written.
+fn shown_text(harness: &AgentHarness) -> String {
+    let text = |event: TurnEvent| match event {
+        TurnEvent::Text { delta } => Some(delta),
+        _ => None,
+    };
+    harness.events.all().into_iter().filter_map(text).collect()
+}
+
+#[tokio::test]
 async fn answer_that_leaks_a_secret_is_withheld_for_approval() {
     for (resolution, expected) in [
         (Resolution::Run, "the SECRET is out"),

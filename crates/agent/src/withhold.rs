@@ -1,9 +1,11 @@
-//! Decides if an answer is withheld.
+//! Decides if an answer is withheld, and what people see of it while it is written.
 
-use avocet_protocol::TurnRecord;
+use avocet_protocol::{CallId, ToolContext, Trust, TurnRecord};
 
-use crate::AgentLoop;
+use crate::answer_view::AnswerView;
 use crate::calls::StepContext;
+use crate::context::RequestContext;
+use crate::{AgentLoop, TurnContext};
 
 impl AgentLoop {
     /// Returns `true` if an answer is withheld until a person approves it.
@@ -13,7 +15,28 @@ impl AgentLoop {
         text: &str,
         step_context: &StepContext<'_>,
     ) -> bool {
-        let id = avocet_protocol::CallId { turn: turn.id, step: 0, ordinal: 0 };
-        self.toolbox.hold(text, &self.context(turn, id, step_context)).is_some()
+        self.toolbox.hold(text, &self.answer_context(turn, step_context)).is_some()
+    }
+
+    /// Returns the view of the answer to a request of this trust level. An answer that may be
+    /// withheld is checked while it is written.
+    pub(crate) fn answer_view(
+        &self,
+        context: &RequestContext,
+        turn: &TurnRecord,
+        turn_context: &TurnContext,
+        trust: Trust,
+    ) -> AnswerView<'_> {
+        if trust.suffices_for(turn_context.role(turn)) {
+            return AnswerView::Whole;
+        }
+        let seen = context.seen(turn, turn_context, trust);
+        let step_context = StepContext { turn_context, trust, seen };
+        AnswerView::checked(self.toolbox.as_ref(), self.answer_context(turn, &step_context))
+    }
+
+    fn answer_context(&self, turn: &TurnRecord, step_context: &StepContext<'_>) -> ToolContext {
+        let id = CallId { turn: turn.id, step: 0, ordinal: 0 };
+        self.context(turn, id, step_context)
     }
 }

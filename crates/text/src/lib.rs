@@ -1,6 +1,7 @@
 //! Tools for texts, one file each: what is cut, hidden, searched or drawn. Knows no message, no
 //! session and no file.
 
+mod complete_part;
 mod key_shapes;
 mod main_argument;
 mod nearest;
@@ -14,6 +15,7 @@ mod table;
 mod text;
 mod views;
 
+pub use complete_part::complete_beginning;
 pub use main_argument::{in_one_line, main_argument};
 pub use nearest::nearest;
 pub use pattern::{fits, specificity};
