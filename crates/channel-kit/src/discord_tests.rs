@@ -62,6 +62,62 @@ fn markdown_of_a_block_inside_of_a_block_has_a_longer_outer_fence() {
     check("```md\n```js\na\n```\n```\nb", "````md\n```js\na\n```\n````\n\nb");
 }
 
+/// Formulas as models write them.
+const FORMULAS: [&str; 9] = [
+    r"\frac{a}{b}",
+    r"\alpha_1",
+    r"$\alpha_1 * x_2$",
+    r"$$\sum_{i=0}^n a_i * b_i$$",
+    r"\[ \frac{a}{b} = \{x_1, x_2\} \]",
+    r"\(a_1 * b_2\)",
+    "$$\n\\begin{matrix} a & b \\\\\\ c & d \\end{matrix}\n$$",
+    r"$\text{if } a[i] \le b_{i}$ and \(",
+    r"\(\sqrt[3]{x}\) `\(y\)` \[",
+];
+
+#[test]
+fn markdown_keeps_all_styles_beside_formulas() {
+    const STYLED: [(&str, &str); 5] = [
+        ("**bold**", "**bold**"),
+        ("```tex\n$\\alpha_1$\n```", "```tex\n$\\alpha_1$\n```"),
+        ("[link](https://x.org/a)", "[link](<https://x.org/a>)"),
+        ("~~~tex\n\\(x_1\\)\n~~~", "```tex\n\\(x_1\\)\n```"),
+        ("> `code`", "> `code`"),
+    ];
+    for formula in FORMULAS {
+        let shown = render_with_headings(formula);
+        let all: Vec<&str> = STYLED.iter().map(|(source, _)| *source).collect();
+        let styled = render_with_headings(&format!("{formula}\n\n{}", all.join("\n\n")));
+        let written = markdown(&styled);
+        for (source, expected) in STYLED {
+            assert!(written.contains(expected), "{source} beside {formula}: {written}");
+        }
+        let read = read_written(&written);
+        assert_eq!(read, styled, "{formula}: {written}");
+        assert!(read.text.starts_with(&shown.text), "{formula}: {written}");
+    }
+}
+
+#[test]
+fn markdown_drops_only_the_styles_that_cannot_be_read() {
+    let text = "a(b)c bold code link";
+    let at = |part: &str, style| {
+        let start = text.find(part).unwrap();
+        StyleRange::new(start..start + part.len(), style)
+    };
+    let link = Style::Link { url: "https://x.org".to_owned() };
+    let styles = vec![
+        at("(b)", Style::Bold),
+        at("bold", Style::Bold),
+        at("code", Style::Code),
+        at("link", link),
+    ];
+    let styled = Styled { text: text.to_owned(), styles };
+    assert_eq!(markdown(&styled), "a(b)c **bold** `code` [link](<https://x.org>)");
+    let (_, dropped) = write_readable(&styled);
+    assert_eq!(dropped, styled.styles[..1]);
+}
+
 #[test]
 fn markdown_mentions_no_user_or_role() {
     check("@everyone and @here, @you", r"\@everyone and \@here, @you");
@@ -125,54 +181,12 @@ fn has_odd_link(styled: &Styled) -> bool {
     })
 }
 
-/// Replaces the escaped brackets outside of code, which would begin and end formulas for this reader,
-/// and every `$`. Discord knows no formulas.
-fn without_formulas(written: &str) -> String {
-    let mut text = String::new();
-    let mut rest = written;
-    while let Some(character) = rest.chars().next() {
-        let (length, replaced) = match character {
-            '\\' => match rest[1..].chars().next() {
-                Some('[' | '(') => (2, Some("⟦")),
-                Some(']' | ')') => (2, Some("⟧")),
-                escaped => (1 + escaped.map_or(0, char::len_utf8), None),
-            },
-            '`' => (code_length(rest), None),
-            character => (character.len_utf8(), None),
-        };
-        text.push_str(replaced.unwrap_or(&rest[..length]));
-        rest = &rest[length..];
-    }
-    text.replace('$', "§")
-}
-
-/// Returns the length of the code at the beginning of a text, or of its backticks if the code has no end.
-fn code_length(text: &str) -> usize {
-    let marks = |text: &str| text.len() - text.trim_start_matches('`').len();
-    let opening = marks(text);
-    let mut at = opening;
-    while let Some(found) = text[at..].find('`') {
-        at += found;
-        let closing = marks(&text[at..]);
-        at += closing;
-        if closing == opening {
-            return at;
-        }
-    }
-    opening
-}
-
-/// Replaces brackets and `$` as [`without_formulas`] replaces escaped ones.
-fn without_brackets(text: &str) -> String {
-    text.replace(['[', '('], "⟦").replace([']', ')'], "⟧").replace('$', "§")
-}
-
 #[track_caller]
 fn assert_reads_the_same(styled: &Styled) {
     let written = markdown(styled);
     if !has_odd_link(styled) {
-        let shown = |text: &str| spaces(&without_brackets(text)).replace('\t', "    ");
-        let read = shown(&render_with_headings(&without_formulas(&written)).text);
+        let shown = |text: &str| spaces(text).replace('\t', "    ");
+        let read = shown(&read_written(&written).text);
         assert_eq!(read, shown(&styled.text), "{written:?}");
     }
 }

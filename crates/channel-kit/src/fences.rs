@@ -2,6 +2,7 @@
 //! for the blocks of code in it. CommonMark then ends the outer block at the first inner end.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// The shortest fence.
 const SHORTEST: usize = 3;
@@ -54,6 +55,42 @@ pub(crate) fn lengthen_outer(markdown: &str) -> Cow<'_, str> {
     Cow::Owned(repaired)
 }
 
+/// Returns the bytes of each fenced block of code, also of one in a list or a quote. A block without
+/// an end reaches to the end of the text.
+pub(crate) fn fenced_blocks(markdown: &str) -> Vec<Range<usize>> {
+    let mut blocks = Vec::new();
+    if !markdown.contains("```") && !markdown.contains("~~~") {
+        return blocks;
+    }
+    let mut open: Option<OpenBlock<'_>> = None;
+    let mut at = 0;
+    for line in markdown.split_inclusive('\n') {
+        let is_quoted = line.trim_start().starts_with('>');
+        // The end of a quote ends the code in it.
+        if let Some(block) = open.take_if(|block| block.is_quoted && !is_quoted) {
+            blocks.push(block.start..at);
+        }
+        let (start, end) = (at, at + line.len());
+        at = end;
+        let fence = FenceLine::read(line.trim_start_matches([' ', '\t', '>']));
+        let Some(fence) = fence else { continue };
+        match open.take_if(|block| fence.ends(block.opening)) {
+            Some(block) => blocks.push(block.start..end),
+            None => open = open.or(Some(OpenBlock { start, opening: fence, is_quoted })),
+        }
+    }
+    blocks.extend(open.map(|block| block.start..at));
+    blocks
+}
+
+/// A block of code whose end is still to be found.
+#[derive(Debug, Clone, Copy)]
+struct OpenBlock<'a> {
+    start: usize,
+    opening: FenceLine<'a>,
+    is_quoted: bool,
+}
+
 /// A block of code, and its new fence.
 #[derive(Debug, Clone, Copy)]
 struct OuterBlock {
@@ -72,7 +109,7 @@ impl OuterBlock {
         let mut depth = 0_usize;
         let mut longest = 0;
         for (number, line) in lines.iter().enumerate().skip(start + 1) {
-            let Some(fence) = FenceLine::read(line).filter(|fence| fence.mark == opening.mark)
+            let Some(fence) = FenceLine::read(line).filter(|fence| fence.is_as_strong_as(opening))
             else {
                 continue;
             };
@@ -86,10 +123,8 @@ impl OuterBlock {
                 longest = longest.max(fence.length);
                 continue;
             }
-            if fence.length >= opening.length {
-                let needs = (longest >= opening.length).then_some(longest + 1);
-                return Self { end: number, is_unbalanced: false, fence: needs };
-            }
+            let needs = (longest >= opening.length).then_some(longest + 1);
+            return Self { end: number, is_unbalanced: false, fence: needs };
         }
         Self { end: lines.len(), is_unbalanced: true, fence: None }
     }
@@ -114,6 +149,16 @@ impl<'a> FenceLine<'a> {
             length,
             info: info.trim(),
         })
+    }
+
+    /// Returns `true` if the fence can end a block, or nest in one. A shorter fence is text of the
+    /// block (CommonMark, "Fenced code blocks").
+    fn is_as_strong_as(self, opening: FenceLine<'_>) -> bool {
+        self.mark == opening.mark && self.length >= opening.length
+    }
+
+    fn ends(self, opening: FenceLine<'_>) -> bool {
+        self.is_as_strong_as(opening) && self.info.is_empty()
     }
 }
 

@@ -32,10 +32,28 @@ fn lengthen_outer_keeps_text_that_commonmark_reads_correctly() {
         "```md\n```js\na\n```\ntext\n```py\nb\n```\n",
         "```md\n~~~js\na\n~~~\n```\n~~~\n~~~\n",
         "````\n``` a ``` b\n```js\n````",
+        // A shorter fence is text of the block.
+        "````md\n```js\na\n````\n\ntext\n\n````\nb\n````\n",
         "``` ``` ``` ```",
         "",
     ] {
         check(markdown, markdown);
+    }
+}
+
+#[test]
+fn fenced_blocks_end_at_a_fence_that_is_long_enough() {
+    for (markdown, block) in [
+        ("a\n```\nb\n```\nc", "```\nb\n```\n"),
+        ("~~~\n```\n~~~\n", "~~~\n```\n~~~\n"),
+        ("````\n```\n`````\nc", "````\n```\n`````\n"),
+        ("```\nb", "```\nb"),
+        ("> ```\n> a\n\nb", "> ```\n> a\n"),
+        ("1. a\n\n    ```\n    b\n    ```\n", "    ```\n    b\n    ```\n"),
+        ("a ``` b", ""),
+    ] {
+        let blocks = fenced_blocks(markdown).into_iter().map(|block| &markdown[block]);
+        assert_eq!(blocks.collect::<String>(), block, "{markdown:?}");
     }
 }
 

@@ -10,7 +10,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, LinkType, Tag, TagEnd};
 use crate::builder::StyledBuilder;
 use crate::fences::lengthen_outer;
 use crate::pieces::{MarkdownPiece, split_pieces};
-use crate::source::prepare_source;
+use crate::source::{prepare_escaped, prepare_source};
 use crate::styled::{Styled, from_first_line};
 use crate::table::TextTable;
 use avocet_protocol::{Content, Style};
@@ -46,15 +46,38 @@ pub(crate) fn render_with_headings(markdown: &str) -> Styled {
     render_with(markdown, HeadingForm::Styled)
 }
 
+/// Reads Markdown that we have written for a platform with headings. All of its text is escaped, so a
+/// backslash begins no formula, and each fence is as long as it has to be.
+pub(crate) fn read_written(markdown: &str) -> Styled {
+    let text = with_line_breaks(markdown);
+    render_prepared(&prepare_escaped(&text), HeadingForm::Styled)
+        .unwrap_or_else(|| tidy_plain(text))
+}
+
 fn render_with(markdown: &str, headings: HeadingForm) -> Styled {
-    let text = sanitise(markdown).text.replace("\r\n", "\n").replace('\r', "\n");
+    let text = with_line_breaks(markdown);
+    let prepared = prepare_source(&lengthen_outer(&text));
+    // An answer that consists of markup alone is still an answer.
+    render_prepared(&prepared, headings).unwrap_or_else(|| tidy_plain(text))
+}
+
+/// Sanitises a text, and makes its line breaks equal.
+fn with_line_breaks(markdown: &str) -> String {
+    sanitise(markdown).text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+fn tidy_plain(text: String) -> Styled {
+    Styled::plain(text).tidy()
+}
+
+/// Returns `None` if the Markdown shows no text.
+fn render_prepared(markdown: &str, headings: HeadingForm) -> Option<Styled> {
     let mut renderer = MarkdownRenderer { headings, ..MarkdownRenderer::default() };
-    for piece in split_pieces(&prepare_source(&lengthen_outer(&text))) {
+    for piece in split_pieces(markdown) {
         renderer.render_piece(piece);
     }
     let styled = renderer.out.finish();
-    // An answer that consists of markup alone is still an answer.
-    if styled.text.is_empty() { Styled::plain(text).tidy() } else { styled }
+    (!styled.text.is_empty()).then_some(styled)
 }
 
 /// The form in which headings are shown.

@@ -1,6 +1,8 @@
 //! Prepares Markdown as models write it: formulas stay as they are written, and emphasis works between
 //! letters of languages without spaces.
 
+use crate::fences::fenced_blocks;
+
 /// Marks an edge of emphasis. Sanitised text has no such character, and `pieces` removes it.
 pub(crate) const EDGE: char = '\u{2060}';
 
@@ -9,9 +11,27 @@ pub(crate) fn prepare_source(markdown: &str) -> String {
     with_edges(&with_formulas(markdown))
 }
 
+/// Returns Markdown as [`prepare_source`] does, but leaves formulas alone: their punctuation is escaped
+/// already.
+pub(crate) fn prepare_escaped(markdown: &str) -> String {
+    with_edges(markdown)
+}
+
 /// Escapes the punctuation of formulas in `\(…\)`, `\[…\]`, `$$…$$` and `$…$`, outside of code.
 fn with_formulas(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for block in fenced_blocks(text) {
+        escape_formulas(&text[at..block.start], &mut out);
+        out.push_str(&text[block.clone()]);
+        at = block.end;
+    }
+    escape_formulas(&text[at..], &mut out);
+    out
+}
+
+/// Escapes the punctuation of formulas in a text without fenced code.
+fn escape_formulas(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(at) = rest.find(['`', '\\', '$']) {
         let (before, from) = rest.split_at(at);
@@ -21,7 +41,7 @@ fn with_formulas(text: &str) -> String {
             out.push_str(&from[..code]);
             code
         } else if let Some(formula) = formula_length(from, out.chars().next_back()) {
-            escape_formula(&from[..formula], &mut out);
+            escape_formula(&from[..formula], out);
             formula
         } else {
             // An escaped character begins nothing.
@@ -33,7 +53,6 @@ fn with_formulas(text: &str) -> String {
         rest = &from[taken..];
     }
     out.push_str(rest);
-    out
 }
 
 /// Returns the bytes of the code that begins here; those of the backticks alone if it has no end.
