@@ -53,7 +53,7 @@ struct TokenRow<P> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn discord_token_that_is_unknown_stops_only_its_channel() {
+async fn discord_token_that_is_refused_stops_only_its_channel() {
     let row = |name, fails, breaks| TokenRow {
         name,
         fails,
@@ -88,7 +88,7 @@ async fn check_token<P: TestedPlatform>(platform: &P, row: &TokenRow<P>) {
         asked(&model, 1).await;
         (row.breaks)(platform);
     }
-    logged(&mut daemon, "the channel is down until this is fixed", 1).await;
+    logged(&mut daemon, "Discord refuses the bot", 1).await;
     permits.add_permits(1);
     // The other channel still works.
     let terminal = AttachedChat::join(&home, "ann").await;

@@ -9,9 +9,10 @@
 //!   people's reactions to the bot's messages. The next message tells the model about them.
 //! - [`BotAccess`] and [`GroupIds`] read the configuration of a bot, and [`is_base64_url`] helps to recognise
 //!   its token. [`Exchanges`] reports its health,
-//!   and [`ReceiveWatch`] a receive loop that hangs.
+//!   [`AccountRefusals`] the next try of a refused account, and [`ReceiveWatch`] a receive loop that hangs.
 
 mod access;
+mod account_refusals;
 mod breaks;
 mod builder;
 pub mod discord;
@@ -38,6 +39,7 @@ pub mod telegram;
 mod token_chars;
 
 pub use access::BotAccess;
+pub use account_refusals::AccountRefusals;
 pub use avocet_protocol::{Style, StyleRange};
 pub use exchanges::Exchanges;
 pub use group::{GroupConfig, GroupIds};

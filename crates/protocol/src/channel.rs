@@ -155,6 +155,12 @@ pub trait Channel: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Returns `true` while the platform refuses the account itself. A reload of the configuration
+    /// starts such an account again, so that it asks the platform at once.
+    fn is_refused(&self) -> bool {
+        false
+    }
+
     /// Returns the time by which the receive loop is late, if it hangs. A platform that is down is
     /// no reason, because failed requests are repeated. systemd then restarts the daemon.
     fn overdue(&self) -> Option<Duration> {

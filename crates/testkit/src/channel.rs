@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -70,6 +71,7 @@ pub struct FakeChannel {
     /// `None` on a platform without drafts.
     drafts: watch::Sender<Option<FakeDrafts>>,
     forgetful: bool,
+    refused: AtomicBool,
 }
 
 impl Default for FakeChannel {
@@ -106,6 +108,7 @@ impl FakeChannel {
             preview: None,
             drafts: watch::Sender::new(None),
             forgetful: false,
+            refused: AtomicBool::new(false),
         }
     }
 
@@ -113,6 +116,11 @@ impl FakeChannel {
     #[must_use]
     pub fn forgetful() -> Self {
         Self { forgetful: true, ..Self::default() }
+    }
+
+    /// Sets if the platform refuses the account.
+    pub fn set_refused(&self, is_refused: bool) {
+        self.refused.store(is_refused, Ordering::SeqCst);
     }
 
     /// Returns a channel whose messages may be edited once per interval.
@@ -283,6 +291,10 @@ impl Channel for FakeChannel {
     async fn run(&self, context: ChannelContext) -> Result<(), ChannelError> {
         context.stop.cancelled().await;
         Ok(())
+    }
+
+    fn is_refused(&self) -> bool {
+        self.refused.load(Ordering::SeqCst)
     }
 
     async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError> {

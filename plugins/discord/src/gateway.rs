@@ -108,7 +108,9 @@ enum ConnectionLoss {
     Over(String),
     /// The connection is retried after this time.
     Later(String, Duration),
-    /// Only the operator can help.
+    /// Discord refuses the bot. The operator may have to help, but the refusal may also be false.
+    Refused(String),
+    /// Only a new version of the program can help.
     Fatal(String),
 }
 
@@ -124,10 +126,10 @@ impl<'a> GatewayClient<'a> {
         Self { discord, context, events, budget, session: None, backoff }
     }
 
-    /// Connects again and again, until only the operator can help.
+    /// Connects again and again.
     ///
     /// # Errors
-    /// [`ChannelError::Fatal`] if only the operator can help.
+    /// [`ChannelError::Fatal`] if another try is useless.
     pub(crate) async fn run(mut self) -> Result<Infallible, ChannelError> {
         let _watched = self.discord.health.watch.run();
         loop {
@@ -148,6 +150,10 @@ impl<'a> GatewayClient<'a> {
                 self.discord.health.fails(&why);
                 return Err(ChannelError::Fatal(why));
             }
+            ConnectionLoss::Refused(why) => {
+                self.session = None;
+                return Ok(self.wait_after_refusal(&why));
+            }
             ConnectionLoss::Later(why, wait) => (why, wait),
             ConnectionLoss::Over(why) => {
                 self.session = None;
@@ -162,6 +168,21 @@ impl<'a> GatewayClient<'a> {
         tracing::warn!(%account, error = why, ?wait, "no connection to the gateway");
         self.discord.health.fails(&why);
         Ok(wait)
+    }
+
+    fn wait_after_refusal(&self, why: &str) -> Duration {
+        let Discord { account, health, .. } = self.discord;
+        let wait = health.refusals.note_refusal();
+        health.fails(why);
+        let minutes = wait.as_secs() / 60;
+        tracing::error!(
+            %account,
+            error = why,
+            minutes,
+            "Discord refuses the bot; asking again after these minutes, or at once when the \
+                configuration is reloaded"
+        );
+        wait
     }
 
     /// Returns the address to connect to: the one of the session, or the one for a new session if
@@ -195,7 +216,9 @@ impl<'a> GatewayClient<'a> {
 
     fn address_error(&self, fault: &RestError) -> ConnectionLoss {
         match fault {
-            fault if fault.is_about_token() => ConnectionLoss::Fatal(self.discord.unknown_token()),
+            fault if fault.is_about_token() => {
+                ConnectionLoss::Refused(self.discord.unknown_token())
+            }
             RestError::Wait(wait) => ConnectionLoss::Later(fault.to_string(), *wait),
             fault => ConnectionLoss::Over(fault.to_string()),
         }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use avocet_channel_kit::{Exchanges, ReceiveWatch};
+use avocet_channel_kit::{AccountRefusals, Exchanges, ReceiveWatch};
 use avocet_protocol::{Clock, Health, LastExchanges};
 
 /// The health of a bot: its exchanges with the platform, and the channels that it cannot read.
@@ -11,6 +11,7 @@ pub(crate) struct BotHealth {
     exchanges: Exchanges,
     /// The watch of the gateway connection.
     pub(crate) watch: ReceiveWatch,
+    pub(crate) refusals: AccountRefusals,
     /// A text about channels that cannot be read, although the platform answers.
     unread: Mutex<Option<String>>,
 }
@@ -18,7 +19,8 @@ pub(crate) struct BotHealth {
 impl BotHealth {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         let watch = ReceiveWatch::new(clock.clone());
-        Self { exchanges: Exchanges::new(clock), watch, unread: Mutex::default() }
+        let refusals = AccountRefusals::new(clock.clone());
+        Self { exchanges: Exchanges::new(clock), watch, refusals, unread: Mutex::default() }
     }
 
     /// Records a successful exchange with the platform.
@@ -46,9 +48,10 @@ impl BotHealth {
 
     pub(crate) fn get(&self) -> Health {
         let unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        match (self.exchanges.get(), unread) {
-            (Health::Up, Some(why)) => Health::Down(why),
-            (health, _) => health,
+        match (self.exchanges.get(), unread, self.refusals.describe_next_try()) {
+            (Health::Down(why), _, Some(next_try)) => Health::Down(format!("{why} ({next_try})")),
+            (Health::Up, Some(why), _) => Health::Down(why),
+            (health, ..) => health,
         }
     }
 }

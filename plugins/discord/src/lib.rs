@@ -126,6 +126,10 @@ impl Channel for Discord {
         self.health.is_starting()
     }
 
+    fn is_refused(&self) -> bool {
+        self.health.refusals.until_next_try().is_some()
+    }
+
     fn overdue(&self) -> Option<Duration> {
         self.health.watch.overdue()
     }

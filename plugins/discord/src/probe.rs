@@ -28,7 +28,7 @@ impl Discord {
         vec![match fault {
             fault if fault.is_about_token() => Check::bad(
                 name,
-                "Discord does not know the token",
+                format!("Discord does not know the token{}", self.describe_next_try()),
                 format!(
                     "get the right one from the developer portal (your application, Bot, Reset Token), put \
                      it into [channels.{}]",
@@ -51,6 +51,12 @@ impl Discord {
         }]
     }
 
+    /// Says when the running bot asks again, if Discord refuses it.
+    fn describe_next_try(&self) -> String {
+        let next_try = self.health.refusals.describe_next_try();
+        next_try.map(|next_try| format!(" ({next_try})")).unwrap_or_default()
+    }
+
     fn application_checks(&self, name: &str, application: &Value) -> Vec<Check> {
         let bot = application["name"].as_str().unwrap_or_default();
         let mut found = vec![Check::good(name, format!("the token is that of {bot}"))];
@@ -58,7 +64,10 @@ impl Discord {
         if self.settings.message_content && flags & MESSAGE_CONTENT == 0 {
             found.push(Check::bad(
                 name,
-                "Discord does not let the bot read messages, and closes its connection (4014)",
+                format!(
+                    "Discord does not let the bot read messages, and closes its connection (4014){}",
+                    self.describe_next_try()
+                ),
                 "switch on \"Message Content Intent\" in the developer portal (your application, Bot), or set \
                  message_content = false",
             ));

@@ -164,6 +164,10 @@ impl Channel for Telegram {
         self.health.is_starting()
     }
 
+    fn is_refused(&self) -> bool {
+        self.token.is_refused()
+    }
+
     fn overdue(&self) -> Option<Duration> {
         self.watch.overdue()
     }

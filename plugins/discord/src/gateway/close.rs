@@ -17,18 +17,17 @@ pub(super) fn lost(discord: &Discord, code: Option<u16>) -> ConnectionLoss {
     };
     let why = format!("the gateway closed the connection ({code})");
     match code {
-        close_codes::AUTHENTICATION_FAILED => ConnectionLoss::Fatal(discord.unknown_token()),
+        close_codes::AUTHENTICATION_FAILED => ConnectionLoss::Refused(discord.unknown_token()),
         close_codes::INVALID_SHARD => fatal(code, "rejects the shard; update Avocet"),
-        close_codes::SHARDING_REQUIRED => fatal(
-            code,
-            "requires sharding for a bot in so many servers, which Avocet does not support; remove \
-                the bot from some servers",
-        ),
+        close_codes::SHARDING_REQUIRED => ConnectionLoss::Refused(format!(
+            "Discord requires sharding for a bot in so many servers, which Avocet does not support; \
+                remove the bot from some servers (close code {code})"
+        )),
         INVALID_VERSION => {
             fatal(code, "no longer speaks this version of the gateway; update Avocet")
         }
         close_codes::INVALID_GATEWAY_INTENTS => fatal(code, "rejects the intents; update Avocet"),
-        close_codes::DISALLOWED_GATEWAY_INTENTS => ConnectionLoss::Fatal(no_content(discord)),
+        close_codes::DISALLOWED_GATEWAY_INTENTS => ConnectionLoss::Refused(no_content(discord)),
         close_codes::NOT_AUTHENTICATED
         | close_codes::INVALID_SEQUENCE
         | close_codes::SESSION_TIMEOUT => ConnectionLoss::Over(why),

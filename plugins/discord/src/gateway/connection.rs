@@ -242,6 +242,7 @@ impl OpenConnection<'_, '_> {
         self.heartbeat.session_started();
         self.presence = Some(ShownPresence::new(self.gateway.discord.settings.presence));
         self.gateway.backoff.reset_delay();
+        self.gateway.discord.health.refusals.note_acceptance();
         self.gateway.discord.health.works();
         if let Some(session) = &mut self.gateway.session {
             session.failed_resumes = 0;

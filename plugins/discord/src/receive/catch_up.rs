@@ -30,6 +30,8 @@ use super::gaps::{CatchUpStep, Gap};
 use super::requests::{FinishedRequest, PlatformRequest, PlatformResponse};
 use super::schedule::{Subject, When};
 
+/// Shortest wait before a request that was refused because of the token.
+const TOKEN_WAIT: Duration = Duration::from_mins(1);
 /// Discord's error code for a deleted channel.
 const UNKNOWN_CHANNEL: isize = 10_003;
 
@@ -304,7 +306,11 @@ impl Receiver<'_> {
         match fault {
             RestError::Wait(wait) => self.schedule.delay(subject, now + *wait),
             // The gateway finds this, too, and reports it to the operator.
-            RestError::Refused(_) if !fault.is_about_token() => {
+            fault if fault.is_about_token() => {
+                let next_try = self.discord.health.refusals.until_next_try();
+                self.schedule.delay(subject, now + next_try.unwrap_or_default().max(TOKEN_WAIT));
+            }
+            RestError::Refused(_) => {
                 tracing::info!(error = %fault, ?subject, "Discord refused a request");
                 self.handle_refusal(request, fault);
             }

@@ -19,6 +19,15 @@ impl World {
         counts.map(|cursor| cursor.position).collect()
     }
 
+    /// Lets short waits pass until a sleeper waits exactly this long.
+    async fn sleeper_past_short_waits(&self, wait: Duration) {
+        tokio::select! {
+            biased;
+            () = self.clock.sleeper_within(wait..=wait) => {}
+            () = self.pass_short_waits() => {}
+        }
+    }
+
     /// Checks that the next connection gets a session, and that its messages are received.
     async fn receives_again(&self, connection: u64, what: &str) {
         self.connected_again(connection).await;
@@ -138,37 +147,76 @@ async fn f9_session_resumes_at_the_resume_url_and_misses_no_event() {
 }
 
 #[tokio::test]
-async fn f9_close_codes_are_fatal_only_for_operator_errors_and_name_the_fix() {
-    let cases = [
-        (4004, "developer portal"),
-        (4010, "update Avocet"),
-        (4011, "remove the bot from some"),
-        (4012, "update Avocet"),
-        (4013, "update Avocet"),
-        (4014, "Message Content Intent"),
-    ];
-    for (code, fix) in cases {
+async fn f9_close_codes_that_only_an_update_can_repair_are_fatal() {
+    for code in [4010, 4012, 4013] {
         let world = World::new().await;
         world.platform.inject_gateway(1, GatewayFault::Close(code));
         let ended = world.run().await.unwrap();
         let Err(ChannelError::Fatal(error)) = ended else { panic!("{code}: {ended:?}") };
-        assert!(error.contains(fix) && !error.contains('\n'), "{code}: {error}");
-        assert!(!error.contains(TOKEN), "{error}");
+        assert!(error.contains("update Avocet") && !error.contains('\n'), "{code}: {error}");
         let Health::Down(shown) = world.discord.health() else { panic!("{code}: up") };
         assert!(shown.ends_with(&error), "{shown}");
     }
 }
 
 #[tokio::test]
-async fn f9_token_that_is_unknown_or_revoked_is_fatal() {
-    let world = World::new().await;
-    let running = world.connected().await;
-    world.platform.revoke();
-    let Err(ChannelError::Fatal(error)) = running.await.unwrap() else { panic!("it goes on") };
-    assert!(error.contains("Reset Token") && !error.contains(TOKEN), "{error}");
+async fn f9_refused_bot_asks_again_after_1_5_15_and_60_minutes() {
+    type Refusal = (&'static str, &'static str, fn(&DiscordFake, usize));
+    let refusals: [Refusal; 4] = [
+        ("a false 401", "developer portal", |platform, times| {
+            let fault = InjectedFault::Refuse(ApiError::unauthorized());
+            platform.inject(On::route(Route::GatewayBot), times, fault);
+        }),
+        ("4004", "developer portal", |platform, times| {
+            platform.inject_gateway(times, GatewayFault::Close(4004));
+        }),
+        ("4011", "remove the bot from some", |platform, times| {
+            platform.inject_gateway(times, GatewayFault::Close(4011));
+        }),
+        ("4014", "Message Content Intent", |platform, times| {
+            platform.inject_gateway(times, GatewayFault::Close(4014));
+        }),
+    ];
+    for (name, fix, refuse) in refusals {
+        let world = World::new().await;
+        let _running = world.connected().await;
+        refuse(&world.platform, 6);
+        world.platform.invalidate_session(false);
+        for (count, minutes) in (1..).zip([1, 5, 15, 60, 60, 60]) {
+            let wait = minutes * MINUTE;
+            world.sleeper_past_short_waits(wait).await;
+            let Health::Down(shown) = world.discord.health() else { panic!("{name}: up") };
+            assert!(shown.contains(fix) && !shown.contains(TOKEN), "{name}: {shown}");
+            let next = format!("asking again in {minutes} min, or at once when the configuration");
+            assert!(shown.contains(&format!("refused {count} time")), "{name}: {shown}");
+            assert!(shown.contains(&next), "{name}: {shown}");
+            assert!(world.discord.is_refused() && world.discord.overdue().is_none());
+            world.clock.advance(wait);
+        }
+        world.platform.wait_for_connected().await;
+        world.platform.say(world.dm, ANN, name);
+        assert_eq!(world.texts(1).await, [name]);
+        assert_eq!((world.discord.health(), world.discord.is_refused()), (Health::Up, false));
+    }
+}
 
-    let ended = world.restarted().run().await.unwrap();
-    assert_eq!(ended, Err(ChannelError::Fatal(error)), "the answer of the REST API");
+#[tokio::test]
+async fn f9_token_that_is_revoked_is_named_to_the_operator() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    world.platform.revoke();
+    world.sleeper_past_short_waits(MINUTE).await;
+    let Health::Down(shown) = world.discord.health() else { panic!("it is up") };
+    assert!(shown.contains("Reset Token") && !shown.contains(TOKEN), "{shown}");
+    let checks = world.discord.probe().await;
+    assert!(
+        checks[0].says.contains("does not know the token (refused 1 time, asking again in 1 min")
+    );
+    world.platform.reinstate();
+    world.clock.advance(MINUTE);
+    world.platform.wait_for_connected().await;
+    world.platform.say(world.dm, ANN, "hello");
+    assert_eq!(world.texts(1).await, ["hello"]);
 }
 
 #[tokio::test]

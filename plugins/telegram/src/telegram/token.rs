@@ -35,6 +35,11 @@ impl TokenState {
         Self(Mutex::new(TokenRefusals { waits, held_until: Duration::ZERO, refusals: 0 }))
     }
 
+    /// Returns `true` from a refusal of the account until it is accepted again.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.state().refusals > 0
+    }
+
     fn state(&self) -> MutexGuard<'_, TokenRefusals> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

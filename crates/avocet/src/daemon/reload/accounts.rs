@@ -23,10 +23,14 @@ impl LiveAccounts {
         Self { intake, channels: channels.clone(), unfinished: Mutex::default() }
     }
 
-    /// Returns the accounts that a reload stops and starts: the changed ones, and those that did not
-    /// stop at an earlier reload.
+    /// Returns the accounts that a reload stops and starts: the changed ones, those that did not
+    /// stop at an earlier reload, and those that their platform refuses.
     pub(super) fn due(&self, changed: &BTreeSet<AccountId>) -> BTreeSet<AccountId> {
-        self.unfinished().union(changed).cloned().collect()
+        let channels = self.channels.all_channels().into_iter();
+        let refused = channels
+            .filter(|channel| channel.is_refused())
+            .map(|channel| (channel.name(), channel.account()));
+        self.unfinished().union(changed).cloned().chain(refused).collect()
     }
 
     /// Stops the accounts that are due.

@@ -38,6 +38,22 @@ fn configured(channel: &Arc<dyn Channel>) -> ConfiguredChannel {
 }
 
 #[tokio::test]
+async fn account_that_its_platform_refuses_is_due_at_a_reload_without_changes() {
+    let clock = Arc::new(FastClock { is_fast: AtomicBool::new(false) });
+    let group = Group::new("channels");
+    let deliveries = Arc::<FakeDestinations>::default();
+    let bus = Arc::<FakeBus>::default();
+    let intake = Intake::new(bus, deliveries, &(clock as Arc<dyn Clock>), &group);
+    let (channel, unchanged) = (Arc::<FakeChannel>::default(), BTreeSet::new());
+    let channels = Arc::new(ChannelRegistry::new(vec![channel.clone() as Arc<dyn Channel>]));
+    let accounts = LiveAccounts::new(Arc::new(intake), &channels);
+    for is_refused in [false, true] {
+        channel.set_refused(is_refused);
+        assert_eq!(accounts.due(&unchanged).len(), usize::from(is_refused));
+    }
+}
+
+#[tokio::test]
 async fn account_that_does_not_stop_is_due_at_each_reload_until_it_starts_again() {
     let clock = Arc::new(FastClock { is_fast: AtomicBool::new(true) });
     let deliveries = Arc::<FakeDestinations>::default();
