@@ -18,7 +18,7 @@ mod stages;
 mod unreadable;
 mod user_reactions;
 
-use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::convert::Infallible;
 
 use avocet_channel_kit::{Converted, Intake, Stopped, Taken};
@@ -80,6 +80,8 @@ pub(crate) struct Receiver<'a> {
     recent: RecentMessages,
     /// Channels whose history was read for a mention, or refused, since the start.
     read_histories: HashSet<ChannelId>,
+    /// The mention of each channel for which the history could not be read.
+    unread_before: HashMap<ChannelId, MessageId>,
     members: MemberRoles,
     reactions: UserReactions,
     reacting: ReactionQueue,
@@ -145,6 +147,7 @@ impl<'a> Receiver<'a> {
             posts: ForumPosts::default(),
             recent: RecentMessages::new(discord.settings.earlier_messages, MAX_KNOWN),
             read_histories: HashSet::new(),
+            unread_before: HashMap::new(),
             members: MemberRoles::new(),
             reactions: UserReactions::default(),
             reacting: ReactionQueue::default(),
@@ -217,7 +220,7 @@ impl<'a> Receiver<'a> {
 
     async fn handle_event(&mut self, bot: BotIds, event: LiveEvent) -> Result<(), Stopped> {
         let command = self.command_in(bot, &event);
-        match (self.hold_back(event), command) {
+        match (self.hold_back(bot, event), command) {
             (Some(event), _) => self.dispatch(bot, &event.name, event.data).await,
             (None, Some(command)) => self.handle_early_command(bot, &command).await,
             (None, None) => Ok(()),

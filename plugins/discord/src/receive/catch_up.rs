@@ -105,10 +105,10 @@ impl Receiver<'_> {
         }
     }
 
-    /// Holds back an event of a channel that has to catch up, or has an unknown type. Returns an
-    /// event that can be processed now. Interactions are not part of a history, so only an unknown
-    /// type holds them back.
-    pub(super) fn hold_back(&mut self, event: LiveEvent) -> Option<LiveEvent> {
+    /// Holds back an event of a channel that has to catch up, or has an unknown type. The first
+    /// mention in a channel waits for the messages before it. Returns an event that can be processed
+    /// now. Interactions are not part of a history, so only an unknown type holds them back.
+    pub(super) fn hold_back(&mut self, bot: BotIds, event: LiveEvent) -> Option<LiveEvent> {
         let LiveEvent { name, data } = &event;
         let Ok(channel) = ChannelId::deserialize(&data["channel_id"]) else { return Some(event) };
         if ![MESSAGE_CREATE, MESSAGE_UPDATE, INTERACTION_CREATE].contains(&name.as_str()) {
@@ -119,12 +119,17 @@ impl Receiver<'_> {
             self.note_direct_writer(channel, data);
         }
         let is_known = self.channels.get(channel).is_some();
-        if is_known && (name == INTERACTION_CREATE || self.gaps.get(channel).is_none()) {
+        if is_known && name == INTERACTION_CREATE {
             return Some(event);
         }
         if self.gaps.get(channel).is_none() {
-            let after = self.positions.last(channel).unwrap_or(message_id(data));
-            self.gaps.note(channel, after, CatchUpStep::Channel);
+            let next = match self.mention_without_history(bot, &event) {
+                Some(mention) => CatchUpStep::Before { mention, then_missed: false },
+                None if is_known => return Some(event),
+                None => CatchUpStep::Channel,
+            };
+            let after = self.positions.last(channel).unwrap_or(message_id(&event.data));
+            self.gaps.note(channel, after, next);
             let now = self.context.clock.elapsed();
             self.schedule.add(Subject::Channel(channel), When::At(now));
         }
@@ -166,6 +171,7 @@ impl Receiver<'_> {
             CatchUpStep::Channel => PlatformRequest::Channel(channel),
             CatchUpStep::Edits => PlatformRequest::Page(channel, HistoryPage::UpTo(gap.after)),
             CatchUpStep::Missed => PlatformRequest::Page(channel, HistoryPage::After(gap.after)),
+            CatchUpStep::Before { mention, .. } => PlatformRequest::Before(channel, mention),
         })
     }
 
@@ -176,6 +182,10 @@ impl Receiver<'_> {
         finished: FinishedRequest,
     ) -> Result<(), Stopped> {
         let FinishedRequest { request, result } = finished;
+        if let PlatformRequest::Before(channel, mention) = request {
+            self.finish_history(bot, channel, mention, result);
+            return Ok(());
+        }
         let response = match result {
             Ok(response) => response,
             Err(fault) => {
@@ -222,7 +232,7 @@ impl Receiver<'_> {
         self.continue_catch_up(channel);
     }
 
-    fn continue_catch_up(&mut self, channel: ChannelId) {
+    pub(super) fn continue_catch_up(&mut self, channel: ChannelId) {
         self.schedule.add_next(Subject::Channel(channel), self.context.clock.elapsed());
     }
 
@@ -271,6 +281,9 @@ impl Receiver<'_> {
                 // The page is read again from the last committed message.
                 let page = PlatformRequest::Page(channel, HistoryPage::After(after));
                 self.handle_failure(page, &fault);
+                return Ok(());
+            }
+            if self.needs_history_before(bot, message) {
                 return Ok(());
             }
             let gap = self.gaps.get_mut(channel);

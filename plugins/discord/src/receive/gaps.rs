@@ -22,6 +22,12 @@ pub(super) enum CatchUpStep {
     Edits,
     /// Read the missed messages.
     Missed,
+    /// Read the messages before a mention, for the model.
+    Before {
+        mention: MessageId,
+        /// `true` if missed messages follow, with the mention as the first.
+        then_missed: bool,
+    },
 }
 
 /// The gap of a channel that has to catch up.

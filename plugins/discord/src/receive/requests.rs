@@ -2,7 +2,7 @@
 
 use avocet_protocol::{ChannelContext, CommandHelp};
 use serde_json::Value;
-use serenity::model::id::{ApplicationId, ChannelId};
+use serenity::model::id::{ApplicationId, ChannelId, MessageId};
 
 use crate::Discord;
 use crate::channels::ChannelInfo;
@@ -20,6 +20,8 @@ pub(super) enum PlatformRequest {
     Channel(ChannelId),
     /// Fetch messages of a channel.
     Page(ChannelId, HistoryPage),
+    /// Fetch the messages before a mention.
+    Before(ChannelId, MessageId),
     RegisterCommands(ApplicationId),
 }
 
@@ -44,7 +46,9 @@ impl PlatformRequest {
     pub(super) fn subject(self) -> Subject {
         match self {
             Self::OpenDirect(user) => Subject::Person(user),
-            Self::Channel(channel) | Self::Page(channel, _) => Subject::Channel(channel),
+            Self::Channel(channel) | Self::Page(channel, _) | Self::Before(channel, _) => {
+                Subject::Channel(channel)
+            }
             Self::RegisterCommands(_) => Subject::Commands,
         }
     }
@@ -75,6 +79,9 @@ impl Discord {
             }
             PlatformRequest::Page(channel, page) => {
                 self.messages(channel, page).await.map(PlatformResponse::Page)
+            }
+            PlatformRequest::Before(channel, mention) => {
+                self.messages_before(channel, mention).await.map(PlatformResponse::Page)
             }
             PlatformRequest::RegisterCommands(application) => {
                 let registering = self.register_commands(application, commands).await;

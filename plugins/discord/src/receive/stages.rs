@@ -111,7 +111,7 @@ impl InboundStages for MessageStages<'_, '_> {
         if !self.is_original() {
             message.set_earlier(self.receiver.recent.find_context(&self.message.id));
         } else if self.channel_type != DiscordChannel::Direct {
-            let earlier = self.receiver.messages_before(self.bot, self.message).await;
+            let earlier = self.receiver.messages_before(self.message);
             message.set_earlier(earlier);
         }
     }

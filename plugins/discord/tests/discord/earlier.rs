@@ -1,9 +1,15 @@
 //! Earlier messages of a channel, which a mention gives to the model.
 
+use std::sync::Arc;
+
+use avocet_discord::DiscordConfig;
 use avocet_protocol::{Channel, Content, Inbound};
 use avocet_testkit::discord::{ApiError, InjectedFault, On, Route};
+use serde_json::json;
+use tokio::sync::Semaphore;
 
-use crate::{ANN, BOB, World, delivery};
+use crate::interactions::reply_to;
+use crate::{ANN, BOB, World, chat, delivery};
 
 impl World {
     /// Returns the earlier messages that the last of `count` messages came with.
@@ -76,6 +82,63 @@ async fn history_that_cannot_be_read_is_read_at_the_next_mention_unless_it_is_re
         assert_eq!(world.texts(2).await, ["one", "two"]);
         assert_eq!(world.platform.calls(Route::History), before + 1 + is_read_again);
     }
+}
+
+#[tokio::test]
+async fn first_mention_waits_for_its_history_beside_other_chats_and_commands() {
+    let world = World::with(|config| config.earlier_messages = 20).await;
+    let guild = world.platform.guild("More birds");
+    let busy: Vec<u64> =
+        (0..15).map(|number| world.platform.channel(guild, &format!("busy-{number}"))).collect();
+    world.platform.say(busy[0], BOB, "before the start");
+    let _running = world.connected().await;
+    let permits = Arc::new(Semaphore::new(0));
+    let held = InjectedFault::HoldAnswer(permits.clone());
+    world.platform.inject(On::route(Route::History), 15, held);
+    for channel in &busy {
+        world.mention(*channel, "well?");
+        world.platform.say(*channel, ANN, "no mention");
+        world.mention(*channel, "and now?");
+    }
+    // Everything else goes on while the histories are awaited.
+    world.platform.say(world.dm, ANN, "hello");
+    assert_eq!(world.texts(1).await, ["hello"]);
+    let stop = world.platform.slash(ANN, busy[0], "stop", &json!([]));
+    let command = world.bus.taken(2).await.remove(1);
+    world.discord.deliver(&reply_to(&command, 1, "Stopped.")).await.unwrap();
+    assert_eq!(world.platform.interaction(stop).answered, Some(4));
+    permits.add_permits(15);
+    let received = world.bus.taken(2 + 30).await;
+    for (number, channel) in busy.into_iter().enumerate() {
+        let of_channel = received.iter().filter(|one| one.address == chat(channel));
+        let mentions: Vec<_> =
+            of_channel.filter(|one| !one.content.text.starts_with('/')).collect();
+        let [first, second] = mentions[..] else { panic!("{mentions:?}") };
+        assert_eq!((&*first.content.text, &*second.content.text), ("well?", "and now?"));
+        assert_eq!(texts(first), ["before the start"][usize::from(number > 0)..]);
+        assert_eq!(texts(second), ["no mention"]);
+    }
+    assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
+async fn missed_mention_comes_with_the_messages_before_it() {
+    let settings = |config: &mut DiscordConfig| config.earlier_messages = 20;
+    let world = World::with(settings).await;
+    let running = world.connected().await;
+    world.mention(world.channel, "one");
+    world.bus.taken(1).await;
+    world.stop.cancel();
+    running.await.unwrap().unwrap();
+    world.platform.say(world.channel, BOB, "missed");
+    world.mention(world.channel, "two");
+    world.platform.say(world.channel, BOB, "missed, too");
+    world.mention(world.channel, "three");
+    let world = world.restarted_with(settings);
+    let _running = world.connected().await;
+    assert_eq!(world.earlier(2).await, ["missed"]);
+    assert_eq!(world.earlier(3).await, ["missed, too"]);
+    assert_eq!(world.texts(3).await, ["one", "two", "three"], "each once, in order");
 }
 
 #[tokio::test]
