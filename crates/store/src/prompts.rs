@@ -133,7 +133,7 @@ pub(crate) fn newest_message(tx: &Tx<'_>) -> Result<i64> {
 /// Returns `true` if an edit after the message `newest` shows an outcome in the chat of a command.
 /// Its reply would repeat that. A message that has not arrived shows nothing, and a long question
 /// that only lost its buttons shows no outcome. A command with a place for its answer gets the
-/// answer there.
+/// answer there, unless it is the press of a button below the question.
 pub(crate) fn is_shown(tx: &Tx<'_>, command: MessageId, newest: i64) -> Result<bool> {
     tx.db.query_one(
         "SELECT EXISTS (SELECT 1 FROM outbox JOIN inbound ON inbound.id = ?1 \
@@ -141,7 +141,8 @@ pub(crate) fn is_shown(tx: &Tx<'_>, command: MessageId, newest: i64) -> Result<b
              WHERE outbox.id > ?2 AND asked.state NOT IN ('unconfirmed', 'dead') \
                  AND json_extract(outbox.content, '$.text') \
                      IS NOT json_extract(asked.content, '$.text') \
-                 AND json_extract(inbound.content, '$.reply_to') IS NULL \
+                 AND (json_extract(inbound.content, '$.reply_to') IS NULL \
+                     OR json_extract(inbound.content, '$.pressed') IS NOT NULL) \
                  AND outbox.topic IS inbound.topic \
                  AND (outbox.channel, outbox.account, outbox.chat) = \
                      (inbound.channel, inbound.account, inbound.chat))",

@@ -57,7 +57,11 @@ pub(crate) struct UserInteraction<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InteractionKind {
     /// A pressed button or a chosen option. The message with it is not changed.
-    Press,
+    Press {
+        /// `true` if the button has a command, whose answer concerns only the presser. Any other text
+        /// is for the agent.
+        is_command: bool,
+    },
     /// A called command, whose answer is the response to it. Also a press in a place where the bot
     /// is not a member.
     Command {
@@ -89,6 +93,7 @@ impl<'a> UserInteraction<'a> {
             is_among_others(pressed.context, &pressed.authorizing_integration_owners);
         let personal = InteractionKind::Command { is_personal: true };
         let flags = pressed.message.flags.unwrap_or_default();
+        let is_command = text.starts_with('/');
         let is_lasting = !is_among_others && !flags.contains(MessageFlags::EPHEMERAL);
         Some(Self {
             pressed: is_lasting.then_some(pressed.message.id),
@@ -98,7 +103,7 @@ impl<'a> UserInteraction<'a> {
             text: text.clone(),
             user: &pressed.user,
             member: pressed.member.as_ref(),
-            kind: if is_among_others { personal } else { InteractionKind::Press },
+            kind: if is_among_others { personal } else { InteractionKind::Press { is_command } },
             is_among_others,
         })
     }
@@ -135,7 +140,10 @@ impl<'a> UserInteraction<'a> {
 
     /// Returns `true` if only the caller may see the answer.
     pub(crate) fn is_ephemeral(&self, channel_type: DiscordChannel) -> bool {
-        let is_personal = self.kind == InteractionKind::Command { is_personal: true };
+        let is_personal = match self.kind {
+            InteractionKind::Press { is_command } => is_command,
+            InteractionKind::Command { is_personal } => is_personal,
+        };
         self.is_among_others || (is_personal && channel_type != DiscordChannel::Direct)
     }
 
@@ -156,7 +164,8 @@ impl<'a> UserInteraction<'a> {
         let mut content = Content::text(&self.text);
         content.author_roles = roles;
         content.pressed = self.pressed.and_then(|id| PlatformId::parse(&id.to_string()).ok());
-        if self.kind != InteractionKind::Press {
+        let is_command = matches!(self.kind, InteractionKind::Command { .. });
+        if is_command || self.is_ephemeral(channel_type) {
             content.reply_to = Some(key.clone());
         }
         let inbound = Inbound::new(address, sender, key, content);

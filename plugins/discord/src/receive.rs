@@ -312,7 +312,8 @@ impl<'a> Receiver<'a> {
         let converted = Converted::inbound(inbound);
         let is_ephemeral = interaction.is_ephemeral(channel_type);
         let UserInteraction { id, token, kind, .. } = interaction;
-        if kind == InteractionKind::Press {
+        let is_press = matches!(kind, InteractionKind::Press { .. });
+        if is_press && !is_ephemeral {
             self.intake.take(converted, None).await?;
             let acknowledgement = CreateInteractionResponse::Acknowledge;
             self.discord.respond(self.context.clock.as_ref(), id, token, &acknowledgement).await;
@@ -322,11 +323,15 @@ impl<'a> Receiver<'a> {
         let command = commands.insert(id, bot.application, token, is_ephemeral, clock);
         let commit = self.intake.take(converted, None);
         let taken = match &command {
-            Some(command) => self.discord.acknowledge_during(command, commit).await?,
-            None => commit.await?,
+            Some(command) if !is_press => self.discord.acknowledge_during(command, commit).await?,
+            _ => commit.await?,
         };
         if matches!(taken, Taken::Accepted | Taken::Settled | Taken::Repeated) {
-            self.background.extend(command.map(BackgroundRequest::Acknowledge));
+            let acknowledge = match kind {
+                InteractionKind::Press { .. } => BackgroundRequest::AcknowledgePress,
+                InteractionKind::Command { .. } => BackgroundRequest::Acknowledge,
+            };
+            self.background.extend(command.map(acknowledge));
         } else {
             commands.remove(id);
             if let Some(command) = command

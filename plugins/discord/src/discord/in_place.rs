@@ -3,6 +3,8 @@
 //! Later, and after a restart, the reply is a normal message. A reply that only the caller may see
 //! is never sent as a normal message: a note replaces it.
 
+mod presses;
+
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -13,6 +13,8 @@ use crate::discord::reactions::ReactionChange;
 pub(super) enum BackgroundRequest {
     /// Acknowledge a command whose reply takes long.
     Acknowledge(Arc<CommandAnswer>),
+    /// Acknowledge the press of a button with a command.
+    AcknowledgePress(Arc<CommandAnswer>),
     /// Change the reactions of a message.
     React(ReactionChange),
 }
@@ -23,6 +25,10 @@ impl Discord {
         match request {
             BackgroundRequest::Acknowledge(command) => {
                 self.acknowledge_if_late(command).await;
+                None
+            }
+            BackgroundRequest::AcknowledgePress(press) => {
+                self.acknowledge_press(&press).await;
                 None
             }
             BackgroundRequest::React(change) => {
