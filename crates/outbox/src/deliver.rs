@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    AccountName, ChannelName, ChatAddress, Clock, Deliveries, Outbox, StoreError, Workspaces,
+    AccountName, ChannelName, ChatAddress, Clock, Deliveries, EndedMessage, Outbox, Roles,
+    StoreError, TurnId, Workspaces,
 };
 use avocet_supervise::{Group, KeyedWork, UnfinishedTasks};
 use tokio::sync::Semaphore;
 
 use crate::ChannelRegistry;
+use crate::closed_chats::OwnerNotices;
 use crate::load::FileLoader;
 use crate::worker::DeliveryWorker;
 
@@ -40,8 +42,18 @@ impl Deliverer {
         let at_once = Arc::new(Semaphore::new(AT_ONCE));
         let stopping = group.cancel_token().child_token();
         let (loader, accounts) = (FileLoader::new(workspaces), Arc::default());
-        let worker =
-            DeliveryWorker { outbox, channels, loader, clock, at_once, accounts, stopping };
+        let (signs, closed) = (Arc::default(), Arc::default());
+        let worker = DeliveryWorker {
+            outbox,
+            channels,
+            loader,
+            clock,
+            at_once,
+            accounts,
+            signs,
+            closed,
+            stopping,
+        };
         Self { chats: Arc::new(KeyedWork::new(group)), worker }
     }
 
@@ -66,6 +78,23 @@ impl Deliverer {
     pub async fn stop(&self, deadline: Duration) -> Result<(), UnfinishedTasks> {
         self.worker.stopping.cancel();
         self.chats.group().wait_for_tasks(self.worker.clock.as_ref(), deadline).await
+    }
+
+    /// Lets owners know of chats that are closed to the bot. Called once, before the start.
+    pub fn report_closed_chats(&self, roles: &Arc<dyn Roles>, deliveries: &Arc<dyn Deliveries>) {
+        let (roles, deliveries) = (Arc::downgrade(roles), Arc::downgrade(deliveries));
+        self.worker.closed.set_owners(OwnerNotices { roles, deliveries });
+    }
+
+    /// Tells the channels about the messages of a turn once its answer has arrived in `chat`, or is
+    /// refused. Called after the answer is in the log, and before its chat is woken.
+    pub fn note_when_delivered(
+        &self,
+        turn: TurnId,
+        chat: &ChatAddress,
+        messages: Vec<EndedMessage>,
+    ) {
+        self.worker.signs.keep_until_delivered(turn, chat.whole_chat(), messages);
     }
 
     pub(crate) fn chat_work(&self) -> impl Fn(ChatAddress) -> ChatWork + Send + use<> {

@@ -11,8 +11,10 @@ mod waiting;
 #[path = "deliver_tests/world.rs"]
 mod world;
 
-use avocet_protocol::{Query, SendError};
-use avocet_testkit::OnSend;
+use std::sync::Arc;
+
+use avocet_protocol::{Asker, ChatAddress, Deliveries, Inbound, Query, Role, Roles, SendError};
+use avocet_testkit::{FakeRoles, OnSend};
 
 use world::{DeliveryHarness, chat_address};
 
@@ -52,4 +54,63 @@ async fn deliverer_reports_a_refused_message_but_not_a_refused_notice() {
     harness.stop().await;
     let status = harness.store.log_status().await.unwrap();
     assert_eq!((status.dead, status.pending), (4, 0), "1, 2, 3 and the notice");
+}
+
+/// Roles with an owner in one chat.
+#[derive(Debug)]
+struct OwnerIn(ChatAddress);
+
+impl Roles for OwnerIn {
+    fn role(&self, inbound: &Inbound) -> Role {
+        FakeRoles.role(inbound)
+    }
+
+    fn is_owners(&self, inbound: &Inbound) -> bool {
+        FakeRoles.is_owners(inbound)
+    }
+
+    fn asker(&self, inbound: &Inbound) -> Option<Asker> {
+        FakeRoles.asker(inbound)
+    }
+
+    fn owners_chats(&self) -> Vec<ChatAddress> {
+        vec![self.0.clone()]
+    }
+
+    fn may_write(&self, chat: &ChatAddress) -> bool {
+        FakeRoles.may_write(chat)
+    }
+}
+
+#[tokio::test]
+async fn deliverer_reports_a_closed_chat_to_an_owner_once() {
+    let harness = DeliveryHarness::new().await;
+    let roles: Arc<dyn Roles> = Arc::new(OwnerIn(chat_address("own")));
+    let deliveries: Arc<dyn Deliveries> = Arc::new(harness.deliverer.clone());
+    harness.deliverer.report_closed_chats(&roles, &deliveries);
+    harness.channel.close(&chat_address("a"));
+    let refused = || OnSend::Say(SendError::Refused("the bot may not write".to_owned()));
+    for (count, texts) in [(1, ["1", "2"]), (2, ["3", "4"])] {
+        for text in texts {
+            harness.channel.script([refused()]);
+            harness.send("a", text).await;
+            harness.wait_until_idle().await;
+        }
+        let taken = harness.channel.taken(2 * count - 1).await;
+        let notice = taken.last().unwrap();
+        assert_eq!(notice.address, chat_address("own"));
+        let text = format!(
+            "I cannot write in `terminal:local:a`: the bot may not write. This \
+            message was not sent: “{}”.",
+            texts[0]
+        );
+        assert!(notice.content.text.starts_with(&text), "{}", notice.content.text);
+        // The chat takes a message again, and is closed later.
+        harness.send("a", &format!("opened {count}")).await;
+        harness.channel.taken(2 * count).await;
+        harness.wait_until_idle().await;
+    }
+    harness.stop().await;
+    let status = harness.store.log_status().await.unwrap();
+    assert_eq!((status.dead, status.pending), (4, 0), "and no notice in the closed chat");
 }

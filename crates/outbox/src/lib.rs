@@ -1,8 +1,11 @@
 //! Delivers the messages of the log to their chats, in order. Failures are retried by rules, and
 //! unknown outcomes are reported.
 
+mod abandoned;
 mod accounts;
+mod answer_signs;
 mod channels;
+mod closed_chats;
 mod deliver;
 mod load;
 mod reserve;

@@ -34,8 +34,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Channel, ChatAddress, Clock, Content, Delivery, DeliveryId, Head, Outbox, Planned, Receipt,
-    SendEnd, SendError, StoreError, Timestamp, within,
+    Channel, ChatAddress, Clock, Delivery, DeliveryId, Head, Outbox, Receipt, SendEnd, SendError,
+    StoreError, Timestamp, within,
 };
 use avocet_supervise::{catch_panic, with_retry};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -43,7 +43,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::ChannelRegistry;
+use crate::abandoned::{dead_end, refused_end, unconfirmed_end};
 use crate::accounts::AccountSuccesses;
+use crate::answer_signs::AnswerSigns;
+use crate::closed_chats::ClosedChats;
 use crate::load::{FileLoader, extra_time};
 use crate::rules::{self, AttemptOutcome, NextStep};
 
@@ -59,6 +62,8 @@ pub(crate) struct DeliveryWorker {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) at_once: Arc<Semaphore>,
     pub(crate) accounts: Arc<AccountSuccesses>,
+    pub(crate) signs: Arc<AnswerSigns>,
+    pub(crate) closed: Arc<ClosedChats>,
     /// Cancelled when chunks that cannot be sent now must stay for the next start.
     pub(crate) stopping: CancellationToken,
 }
@@ -137,6 +142,7 @@ impl DeliveryWorker {
         progress: &mut HeadProgress,
     ) -> Result<WorkerAction, StoreError> {
         let Some(mut head) = self.with_retry(|| self.outbox.head(chat)).await? else {
+            self.signs.note_idle(&self.channels, chat);
             return Ok(WorkerAction::Leave);
         };
         let Some(channel) = self.channels.channel_of(chat) else {
@@ -267,15 +273,21 @@ impl DeliveryWorker {
                 self.finish_send(head, end).await?;
                 return Ok(WorkerAction::Leave);
             }
-            AttemptOutcome::Dead(error) => dead_end(channel, head, error),
+            AttemptOutcome::Dead(error) => {
+                refused_end(channel, head, error, (&self.closed, &self.channels))
+            }
             AttemptOutcome::PartlyDead(error) => {
-                SendEnd::Partly(Box::new(dead_end(channel, head, error)))
+                let rest = refused_end(channel, head, error, (&self.closed, &self.channels));
+                SendEnd::Partly(Box::new(rest))
             }
             AttemptOutcome::Unconfirmed(error) => unconfirmed_end(channel, head, error),
         };
         let unknown = matches!(end, SendEnd::Unknown { .. });
         let is_sent = matches!(end, SendEnd::Sent(_));
         let next = self.finish_send(head, end).await?;
+        if is_sent {
+            self.closed.note_open(&head.delivery.address);
+        }
         if is_sent && channel.capabilities().keeps_files {
             self.loader.delete_recordings(delivery).await;
         }
@@ -365,6 +377,8 @@ impl DeliveryWorker {
 
     async fn finish_send(&self, head: &Head, end: SendEnd) -> Result<WorkerAction, StoreError> {
         let has_more = self.with_retry(|| self.outbox.finish(head.delivery.id, &end)).await?;
+        self.closed.wake_owner(head, &end);
+        self.signs.note_end(&self.channels, head, &end, has_more);
         Ok(if has_more { WorkerAction::Look } else { WorkerAction::Leave })
     }
 
@@ -395,32 +409,4 @@ fn delivery_span(head: &Head) -> tracing::Span {
     let Delivery { id, turn, address, .. } = &head.delivery;
     let turn = turn.map(tracing::field::display);
     tracing::info_span!("delivery", %id, turn, chat = %address.whole_chat())
-}
-
-fn dead_end(channel: &Arc<dyn Channel>, head: &Head, error: String) -> SendEnd {
-    warn_abandoned(head, "refused", &error);
-    let content = rules::dead_notice(&head.delivery.content, &error);
-    SendEnd::Dead { notice: plan_notice(channel, head, &content), error }
-}
-
-fn unconfirmed_end(channel: &Arc<dyn Channel>, head: &Head, error: String) -> SendEnd {
-    warn_abandoned(head, "unconfirmed", &error);
-    let content = rules::unconfirmed_notice(&head.delivery.content);
-    SendEnd::Unconfirmed { notice: plan_notice(channel, head, &content), error }
-}
-
-/// A notice gets no warning of its own: its cause was logged with the message that it is about.
-fn warn_abandoned(head: &Head, state: &'static str, error: &str) {
-    let Delivery { id, address, .. } = &head.delivery;
-    if head.notice {
-        tracing::info!(delivery = %id, chat = %address, state, error, "notice abandoned");
-    } else {
-        tracing::warn!(delivery = %id, chat = %address, state, error, "delivery abandoned");
-    }
-}
-
-/// Returns the notice for the chat; `None` if the failed message was itself a notice.
-fn plan_notice(channel: &Arc<dyn Channel>, head: &Head, content: &Content) -> Option<Planned> {
-    let address = head.delivery.address.clone();
-    (!head.notice).then(|| Planned { address, chunks: channel.plan(content) })
 }

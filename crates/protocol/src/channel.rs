@@ -90,6 +90,13 @@ pub trait Channel: fmt::Debug + Send + Sync {
         true
     }
 
+    /// Returns `true` if the platform lets the bot write nothing into a chat, as its last refusal
+    /// there says. An owner then learns of it in another chat.
+    fn is_closed(&self, chat: &ChatAddress) -> bool {
+        let _ = chat;
+        false
+    }
+
     /// Returns `true` if the chat may show a growing answer by [`Self::show_draft`].
     fn shows_drafts(&self, chat: &ChatAddress) -> bool {
         let _ = chat;

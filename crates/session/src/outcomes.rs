@@ -1,6 +1,6 @@
 //! Notifies the channels of the outcome of messages, for platforms on which the bot reacts to them.
 
-use avocet_protocol::{EndedMessage, TurnId};
+use avocet_protocol::{EndedMessage, Outcome, Settlement, TurnId};
 use avocet_supervise::Group;
 
 use crate::SessionParts;
@@ -11,6 +11,22 @@ pub(crate) fn note_ended(parts: &SessionParts, messages: &[EndedMessage]) {
         if let Some(channel) = parts.channels.channel_of(address) {
             channel.note_outcome(address, key, *outcome);
         }
+    }
+}
+
+/// Notifies the channels of the messages of a settled turn: of answered ones once the answer has
+/// arrived, and of others at once.
+pub(crate) fn note_settled(
+    parts: &SessionParts,
+    turn: TurnId,
+    settlement: &Settlement,
+    ended: Vec<EndedMessage>,
+) {
+    match &settlement.reply {
+        Some(reply) if settlement.outcome == Outcome::Replied && !reply.chunks.is_empty() => {
+            parts.deliverer.note_when_delivered(turn, &reply.address, ended);
+        }
+        _ => note_ended(parts, &ended),
     }
 }
 

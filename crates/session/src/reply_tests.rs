@@ -1,6 +1,7 @@
 //! Tests of the message that a reply refers to, while others write.
 
-use avocet_protocol::{ChatKind, DedupeKey, Delivery};
+use avocet_protocol::{ChatKind, DedupeKey, Delivery, Outcome, SendError};
+use avocet_testkit::OnSend;
 
 use super::*;
 
@@ -135,4 +136,19 @@ async fn panic_wakes_deliveries_that_the_turn_has_not_woken() {
     harness.say("tell b").await;
     let sent = harness.channel.taken(2).await;
     assert!(sent.iter().any(|one| one.address == session("b").address()), "{sent:?}");
+}
+
+#[tokio::test]
+async fn outcome_of_an_answered_message_follows_the_delivery() {
+    let refused = OnSend::Say(SendError::Refused("chat not found".to_owned()));
+    for (script, expected) in [(vec![], Outcome::Replied), (vec![refused], Outcome::Error)] {
+        let harness = SessionHarness::new(parrot()).await;
+        harness.channel.script(script);
+        harness.channel.give_turns(false);
+        harness.publish(said(ChatKind::Private, "hello", "m1", None)).await;
+        harness.channel.in_line(1).await;
+        assert_eq!(harness.channel.outcomes(0).await, [], "the answer is on its way");
+        harness.channel.give_turns(true);
+        assert_eq!(harness.channel.outcomes(1).await, [("m1".to_owned(), expected)]);
+    }
 }

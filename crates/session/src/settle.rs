@@ -57,7 +57,7 @@ use crate::SessionParts;
 use crate::job_summary::add_job_summary;
 use crate::lane_work::{LaneWork, WakeLane};
 use crate::long_reply::plan_turn_reply;
-use crate::outcomes::note_ended;
+use crate::outcomes::note_settled;
 use crate::preview::{LastProgress, TurnDisplay};
 use crate::retry::HOW_TO_RETRY;
 use crate::retrying_log::wake_deliveries;
@@ -166,6 +166,7 @@ impl Settler {
             }
         };
         tracing::debug!(turn = %turn.id, outcome = settlement.outcome.word(), "settled");
+        note_settled(&self.parts, turn.id, &settlement, ended);
         let replied_in = settlement.reply.as_ref().map(|reply| &reply.address);
         match (reserved, started) {
             (Some(reserved), Some(head)) => reserved.send(head),
@@ -183,7 +184,6 @@ impl Settler {
         let messages = turn.origin.messages().iter().map(|message| message.id).collect();
         let event = TurnEvent::Ended { turn: Some(turn.id), messages, outcome: settlement.outcome };
         self.parts.events.emit(&turn.session, event);
-        note_ended(&self.parts, &ended);
         Ok(if more { LaneWork::Open } else { LaneWork::None })
     }
 

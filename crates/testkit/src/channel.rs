@@ -60,6 +60,7 @@ pub struct FakeChannel {
     typed: watch::Sender<usize>,
     outcomes: watch::Sender<Vec<(String, Outcome)>>,
     away: Mutex<BTreeSet<ChatAddress>>,
+    closed: Mutex<BTreeSet<ChatAddress>>,
     failing: Mutex<BTreeMap<String, SendError>>,
     files: Mutex<BTreeMap<String, VecDeque<OnFetch>>>,
     fetches: watch::Sender<usize>,
@@ -99,6 +100,7 @@ impl FakeChannel {
             typed: watch::Sender::new(0),
             outcomes: watch::Sender::new(Vec::new()),
             away: Mutex::default(),
+            closed: Mutex::default(),
             failing: Mutex::default(),
             files: Mutex::default(),
             fetches: watch::Sender::new(0),
@@ -116,6 +118,12 @@ impl FakeChannel {
     #[must_use]
     pub fn forgetful() -> Self {
         Self { forgetful: true, ..Self::default() }
+    }
+
+    /// Makes a chat one in which the platform lets the bot write nothing. The script still says what
+    /// happens to each message.
+    pub fn close(&self, chat: &ChatAddress) {
+        self.closed.lock().unwrap().insert(chat.clone());
     }
 
     /// Sets if the platform refuses the account.
@@ -291,6 +299,10 @@ impl Channel for FakeChannel {
     async fn run(&self, context: ChannelContext) -> Result<(), ChannelError> {
         context.stop.cancelled().await;
         Ok(())
+    }
+
+    fn is_closed(&self, chat: &ChatAddress) -> bool {
+        self.closed.lock().unwrap().contains(chat)
     }
 
     fn is_refused(&self) -> bool {

@@ -22,6 +22,10 @@ impl ChannelSet {
         channels.insert(channel);
     }
 
+    pub(crate) fn remove(&self, channel: ChannelId) {
+        self.channels().remove(&channel);
+    }
+
     fn channels(&self) -> MutexGuard<'_, HashSet<ChannelId>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

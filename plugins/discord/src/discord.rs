@@ -35,6 +35,8 @@ pub struct Discord {
     pub(crate) health: BotHealth,
     /// Channels with a history that the bot may not read.
     pub(crate) closed_histories: ChannelSet,
+    /// Channels, threads and people to whom the bot may not write at present.
+    pub(crate) closed_chats: ChannelSet,
     /// Channels that take no voice messages.
     pub(crate) voiceless: ChannelSet,
     pub(crate) uploads: UploadLimits,
@@ -79,6 +81,7 @@ impl Discord {
             rest,
             health: BotHealth::new(clock.clone()),
             closed_histories: ChannelSet::default(),
+            closed_chats: ChannelSet::default(),
             voiceless: ChannelSet::default(),
             uploads: UploadLimits::default(),
             commands: CommandAnswers::default(),

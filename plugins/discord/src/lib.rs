@@ -96,6 +96,10 @@ impl Channel for Discord {
         target.map_or(Duration::ZERO, |id| self.rest.limits.pause(id.into(), now))
     }
 
+    fn is_closed(&self, chat: &ChatAddress) -> bool {
+        send::channel_or_user(chat).is_some_and(|id| self.closed_chats.contains(id.into()))
+    }
+
     fn max_file_bytes(&self, chat: &ChatAddress) -> Option<u64> {
         Some(self.uploads.max_bytes(chat.chat.as_str().parse().ok()))
     }

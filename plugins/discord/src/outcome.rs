@@ -1,6 +1,7 @@
 //! The outcome of a delivery, from the fault of its request.
 
 use avocet_protocol::SendError;
+use serenity::model::id::ChannelId;
 
 use crate::Discord;
 use crate::fault::{RestError, RestRefusal};
@@ -21,7 +22,21 @@ const ADVICE: [(isize, &str); 4] = [
     (50_013, "the bot may not write in this channel: let it send messages there"),
 ];
 
+/// Codes of refusals that close a chat until somebody opens it again.
+const CLOSED: [isize; 4] = [10_003, 50_001, 50_007, 50_013];
+
 impl Discord {
+    /// Notes what the result of a send says about its chat.
+    pub(crate) fn note_closed(&self, chat: ChannelId, fault: Option<&RestError>) {
+        match fault {
+            None => self.closed_chats.remove(chat),
+            Some(fault) if CLOSED.iter().any(|code| fault.is_refused_with(*code)) => {
+                self.closed_chats.insert(chat);
+            }
+            Some(_) => {}
+        }
+    }
+
     /// Converts the fault of a send to its outcome.
     pub(crate) fn outcome(&self, fault: &RestError) -> SendError {
         let text = fault.to_string();

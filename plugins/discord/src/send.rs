@@ -157,6 +157,9 @@ impl Discord {
             self.closed_histories.insert(channel_id);
             answer = self.make(channel_id, &message, delivery, voice.as_ref()).await;
         }
+        if let Some(chat) = channel_or_user(&delivery.address) {
+            self.note_closed(chat.into(), answer.as_ref().err());
+        }
         let outcome =
             |fault| self.learn_forum(channel_id, &fault).unwrap_or_else(|| self.outcome(&fault));
         let answer = answer.map_err(outcome)?;

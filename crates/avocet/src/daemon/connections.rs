@@ -6,7 +6,7 @@ use std::sync::Arc;
 use avocet_bus::{Bus, BusParts, WakeReceiver};
 use avocet_http::HttpPlan;
 use avocet_outbox::{ChannelRegistry, Deliverer};
-use avocet_protocol::{AccountName, Attach, ChannelName, ChannelWebhook, Clock};
+use avocet_protocol::{AccountName, Attach, ChannelName, ChannelWebhook, Clock, Deliveries, Roles};
 use avocet_store::SqliteStore;
 use avocet_supervise::Group;
 use avocet_web::{KeptFiles, ProgramFileStore, UploadStore};
@@ -63,17 +63,20 @@ impl Connections {
             clock.clone(),
             group.child_group("outbox"),
         );
+        let deliveries: Arc<dyn Deliveries> = Arc::new(deliverer.clone());
         let (bus, wakes) = Bus::open(BusParts {
             admission,
             inbox: store.clone(),
             outbox: store.clone(),
             people: store.clone(),
             destinations: channels.clone(),
-            deliveries: Arc::new(deliverer.clone()),
+            deliveries: deliveries.clone(),
             clock: clock.clone(),
         })
         .await?;
         let bus = Arc::new(bus);
+        let roles: Arc<dyn Roles> = bus.clone();
+        deliverer.report_closed_chats(&roles, &deliveries);
         warn_without_owner(&bus);
         Ok((
             Self { channels, attach, programs, files, webhooks, workspaces, deliverer, bus },

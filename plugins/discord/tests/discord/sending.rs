@@ -215,3 +215,25 @@ async fn deliver_attaches_files_to_the_last_message_once() {
     let refused = world.discord.deliver(&large).await.unwrap_err();
     assert!(matches!(&refused, SendError::Refused(why) if why.contains("too large")), "{refused}");
 }
+
+#[tokio::test]
+async fn chat_is_closed_from_a_refusal_of_the_bot_until_a_message_arrives() {
+    let cases = [
+        (ApiError::missing_access(), true),
+        (ApiError::new(403, 50_013, "Missing Permissions"), true),
+        (ApiError::new(403, 50_007, "Cannot send messages to this user"), true),
+        (ApiError::new(400, 50_035, "Invalid Form Body"), false),
+        (ApiError::internal(), false),
+    ];
+    for (error, is_closed) in cases {
+        let world = World::new().await;
+        let refuse = InjectedFault::Refuse(error.clone());
+        world.platform.inject(On::route(Route::CreateMessage), 1, refuse);
+        let send = |row| nth(row, world.channel, Content::text("hello"));
+        world.discord.deliver(&send(1)).await.unwrap_err();
+        let closed = || world.discord.is_closed(&chat(world.channel));
+        assert_eq!((closed(), world.discord.is_closed(&chat(world.dm))), (is_closed, false));
+        world.discord.deliver(&send(2)).await.unwrap();
+        assert!(!closed(), "{error:?}");
+    }
+}
