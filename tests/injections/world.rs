@@ -294,7 +294,8 @@ fn is_question(sent: &SentMessage) -> bool {
 
 /// Returns `true` for a question that has become its outcome. It repeats the call as code.
 fn is_outcome(sent: &SentMessage) -> bool {
-    ["Allowed ", "Refused by "].iter().any(|start| sent.text.starts_with(start))
+    let is_end = |line: &str| line.starts_with("Allowed ") || line.starts_with("Refused by ");
+    sent.text.lines().next().is_some_and(is_end) || sent.text.lines().last().is_some_and(is_end)
 }
 
 /// Formats a message without its code, which no client makes a link.

@@ -277,7 +277,7 @@ async fn plan_command(
         CommandVerb::Job => job_command::plan_job(lanes, command, argument).await?,
         CommandVerb::Link => people::plan_link(parts, address, argument),
         CommandVerb::Memory => memory::plan_memory(parts, &message.inbound, role, argument).await?,
-        CommandVerb::Pair => people::plan_pairing(parts, argument),
+        CommandVerb::Pair => people::plan_pairing(parts, sender, argument),
         CommandVerb::Mode => mode::plan_mode(parts, &message.session, argument, role).await?,
         CommandVerb::Model => model::plan_model(parts, command, argument, role).await?,
         CommandVerb::New => {

@@ -2,14 +2,19 @@
 //! checked access. These commands make users only, since owners come from the command line.
 
 use avocet_protocol::{
-    AccessControl, AccessError, ChatAddress, ChatLink, CommandAction, Decision, Pairing, Role,
+    AccessControl, AccessError, ChatAddress, ChatLink, CommandAction, CommandReply, Decision,
+    Pairing, Role, Sender,
 };
+use avocet_text::in_one_line;
 
 use crate::SessionParts;
 use crate::command_plan::CommandPlan;
 
-/// Plans `/pair`.
-pub(crate) fn plan_pairing(parts: &SessionParts, argument: &str) -> CommandPlan {
+/// Characters of a name in the text of a decision.
+const MAX_NAME: usize = 40;
+
+/// Plans `/pair`. The card whose button was pressed becomes the decision.
+pub(crate) fn plan_pairing(parts: &SessionParts, owner: &Sender, argument: &str) -> CommandPlan {
     const USE: &str = "Write /pair, /pair approve CODE, or /pair deny CODE.";
     let (verb, code) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     let decision = match verb.to_ascii_lowercase().as_str() {
@@ -25,13 +30,24 @@ pub(crate) fn plan_pairing(parts: &SessionParts, argument: &str) -> CommandPlan 
         Ok(decided) => decided,
         Err(error) => return CommandPlan::with_text(explain_error(&error)),
     };
-    let who = &pairing.person;
+    let (who, time) = (describe_person(&pairing), CommandReply::TIME);
+    let owner = in_one_line(owner.name.as_deref().unwrap_or(owner.id.as_str()), MAX_NAME);
     let done = match decision {
-        Decision::Approved(_) => format!("`{who}` may speak with me now."),
-        Decision::Denied => format!("`{who}` may not speak with me."),
+        Decision::Approved(_) => {
+            format!("{who} may speak with me, approved by `{owner}` at {time}.")
+        }
+        Decision::Denied => format!("{who} may not speak with me, denied by `{owner}` at {time}."),
     };
     let nothing = format!("The code {} is no longer open.", pairing.code);
-    CommandPlan::with_action(CommandAction::Decide(settled), &done, &nothing)
+    CommandPlan::with_action(CommandAction::Decide(settled), &done, &nothing).in_place()
+}
+
+/// Returns the name of a stranger with their id, in code, so that no name looks like markup.
+fn describe_person(Pairing { person, name, .. }: &Pairing) -> String {
+    match in_one_line(name.as_deref().unwrap_or_default(), MAX_NAME).as_str() {
+        "" => format!("`{person}`"),
+        name => format!("`{name}` (`{person}`)"),
+    }
 }
 
 /// Plans `/link` in a chat.

@@ -64,7 +64,9 @@ async fn f14_pair_lets_only_an_owner_admit_a_stranger_from_a_chat() {
     harness.publish_from("me", "own", &format!("/pair approve {code} --owner")).await.unwrap();
     assert!(harness.sent_to("own", 4).await.contains("8 characters"), "no chat makes an owner");
     harness.publish_from("me", "own", &approve).await.unwrap();
-    assert_eq!(harness.sent_to("own", 5).await, "`terminal:local:cid` may speak with me now.");
+    let decided = harness.sent_to("own", 5).await;
+    let text = "`terminal:local:cid` may speak with me, approved by `me` at ";
+    assert!(decided.starts_with(text) && !decided.contains('{'), "{decided}");
     assert_eq!(
         harness.sent_to("c", 2).await,
         "You may speak with me now. I am reading your message."

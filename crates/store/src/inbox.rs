@@ -129,7 +129,10 @@ impl Inbox for SqliteStore {
                 | CommandEffect::Resolved(_)
                 | CommandEffect::Cancelled(_) => reply.done,
             };
-            if let Some(message) = message {
+            if let Some(mut message) = message {
+                if let CommandAction::Decide(_) = &action {
+                    prompts::fill_in_time(tx, &mut message);
+                }
                 let text: String = message.chunks.iter().map(Content::as_text).collect();
                 tx.change_rows(
                     "UPDATE inbound SET reply = ?2 WHERE id = ?1",

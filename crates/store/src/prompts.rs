@@ -2,19 +2,22 @@
 //! such message, which then shows the outcome instead of buttons.
 
 use avocet_protocol::{
-    Arguments, CallId, ChatAddress, Content, MessageId, OpenPrompt, Planned, Resolution, Style,
-    StyleRange, Timestamp, TurnId, WaitId, WaitKind,
+    Arguments, CallId, ChatAddress, CommandReply, Content, MessageId, OpenPrompt, Planned,
+    Resolution, Style, StyleRange, Timestamp, TurnId, WaitId, WaitKind,
 };
-use avocet_text::{in_one_line, main_argument};
+use avocet_text::{in_one_line, whole_main_argument};
 use rusqlite::params;
 
 use crate::rows;
 use crate::rows::chunks::{ChunkPosition, OutboxSource, insert_chunk, insert_planned};
 use crate::tx::{Db, Result, Tx};
 
-/// Characters of a person's name, and of the call, in an outcome.
+/// Characters of a person's name in an outcome.
 const MAX_NAME: usize = 40;
+/// Characters of a call in the line of its outcome. A longer one stands above.
 const MAX_CALL: usize = 200;
+/// Characters of a call above its outcome.
+const MAX_LONG_CALL: usize = 1200;
 /// Characters of an answer in an outcome.
 const MAX_ANSWER: usize = 200;
 /// Characters of a question that has room for its outcome in the same message of every platform.
@@ -164,8 +167,7 @@ fn question_with_outcome(question: Content, outcome: &str) -> Option<Content> {
     Some(Content { styles: styles.or_else(|| Some(Vec::new())), ..Content::text(text) })
 }
 
-/// Describes the end of a wait in one line: the decision, its author, its time, and the call or the
-/// answer.
+/// Describes the end of a wait: the decision, its author, its time, and the call or the answer.
 fn describe_end(tx: &Tx<'_>, wait: &EndingWait, end: WaitEnd<'_>) -> Result<Content> {
     let start = match end {
         WaitEnd::Stopped => "Ended, the work was stopped".to_owned(),
@@ -206,11 +208,30 @@ fn describe_end(tx: &Tx<'_>, wait: &EndingWait, end: WaitEnd<'_>) -> Result<Cont
     if name == WITHHELD_CALL {
         return Ok(text_with_code(format!("{start}: sending the answer"), ""));
     }
-    Ok(match main_argument(&arguments.to_object(), MAX_CALL, tx.redactor) {
-        Some(main) if name == "exec_shell" => text_with_code(format!("{start}: "), &main),
-        Some(main) => text_with_code(format!("{start}: {name} "), &main),
-        None => text_with_code(format!("{start}: "), &name),
-    })
+    let Some(main) = whole_main_argument(&arguments.to_object(), tx.redactor) else {
+        return Ok(text_with_code(format!("{start}: "), &name));
+    };
+    let name = if name == "exec_shell" { "" } else { name.as_str() };
+    Ok(call_with_outcome(name, &main, &start))
+}
+
+/// Returns a call with its outcome. A call in one short line is part of the line; another one stands
+/// above it, as it runs.
+fn call_with_outcome(name: &str, main: &str, outcome: &str) -> Content {
+    let name_before =
+        |end: &str| if name.is_empty() { String::new() } else { format!("{name}{end}") };
+    if !main.contains('\n') && main.chars().count() <= MAX_CALL {
+        return text_with_code(format!("{outcome}: {}", name_before(" ")), main);
+    }
+    let mut text = name_before(":\n");
+    let from = text.len();
+    text.extend(main.trim_end().chars().take(MAX_LONG_CALL));
+    if main.chars().count() > MAX_LONG_CALL {
+        text.push('…');
+    }
+    let styles = vec![StyleRange::new(from..text.len(), Style::Pre { language: None })];
+    text.push_str(&format!("\n\n{outcome}."));
+    Content { styles: Some(styles), ..Content::text(text) }
 }
 
 /// Returns plain text that ends with code.
@@ -230,6 +251,15 @@ fn name_of_decider(tx: &Tx<'_>, decider: DecidedBy) -> Result<String> {
         |row| row.get(0),
     )?;
     Ok(in_one_line(&name, MAX_NAME))
+}
+
+/// Fills in the time of day in the reply to a decision about a stranger.
+pub(crate) fn fill_in_time(tx: &Tx<'_>, reply: &mut Planned) {
+    for chunk in &mut reply.chunks {
+        if let Some(at) = chunk.text.rfind(CommandReply::TIME) {
+            chunk.text.replace_range(at..at + CommandReply::TIME.len(), &time_of_day(tx));
+        }
+    }
 }
 
 fn time_of_day(tx: &Tx<'_>) -> String {
@@ -285,4 +315,23 @@ pub(crate) fn repeat_prompts(tx: &Tx<'_>, prompts: &[OpenPrompt]) -> Result<()> 
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn call_with_outcome_keeps_the_command_as_it_runs() {
+        let short = call_with_outcome("", "echo `date`", "Allowed by Ann at 12:04");
+        assert_eq!(short.text, "Allowed by Ann at 12:04: echo `date`");
+        let lines = "cat <<E\n`a`\nE";
+        let long = call_with_outcome("post", lines, "Refused by Ann at 12:04");
+        assert_eq!(long.text, format!("post:\n{lines}\n\nRefused by Ann at 12:04."));
+        let styles = long.styles.unwrap();
+        assert_eq!(&long.text[styles[0].start..styles[0].end], lines);
+        let command = "x".repeat(1300);
+        let cut = call_with_outcome("", &command, "Allowed by Ann at 12:04").text;
+        assert_eq!(cut, format!("{}…\n\nAllowed by Ann at 12:04.", "x".repeat(1200)));
+    }
 }

@@ -16,7 +16,7 @@ mod text;
 mod views;
 
 pub use complete_part::complete_beginning;
-pub use main_argument::{in_one_line, main_argument};
+pub use main_argument::{in_one_line, main_argument, whole_main_argument};
 pub use nearest::nearest;
 pub use pattern::{fits, specificity};
 pub use plain::{plain_error, plain_io, plain_json};

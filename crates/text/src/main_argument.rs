@@ -18,12 +18,23 @@ pub fn main_argument(
     most: usize,
     redactor: &Redactor,
 ) -> Option<String> {
-    let named = MAIN.iter().filter_map(|name| arguments.get(*name)?.as_str());
-    let any = arguments.values().filter_map(Value::as_str);
-    let text = named.chain(any).find(|text| !text.trim().is_empty())?;
+    let text = find_main(arguments)?;
     // The redactor does not find the half of a secret, so it comes before the cut.
     let start: String = text.chars().take(SEARCHED).collect();
     Some(in_one_line(&redactor.redact(&start), most)).filter(|line| !line.is_empty())
+}
+
+/// Returns the whole main argument of a call, with its line breaks and backticks but without secrets.
+/// `None` if no argument is a text.
+#[must_use]
+pub fn whole_main_argument(arguments: &Map<String, Value>, redactor: &Redactor) -> Option<String> {
+    Some(sanitise(&redactor.redact(find_main(arguments)?)).text)
+}
+
+fn find_main(arguments: &Map<String, Value>) -> Option<&str> {
+    let named = MAIN.iter().filter_map(|name| arguments.get(*name)?.as_str());
+    let any = arguments.values().filter_map(Value::as_str);
+    named.chain(any).find(|text| !text.trim().is_empty())
 }
 
 /// Characters of an argument that are searched for secrets.
@@ -49,6 +60,15 @@ mod tests {
 
     use super::*;
     use crate::Secret;
+
+    #[test]
+    fn whole_main_argument_keeps_all_that_would_run() {
+        let secret = Redactor::new([Secret::new("correct horse battery".to_owned())]);
+        let command = format!("echo `date`\n{}", "x".repeat(300));
+        let arguments = json!({ "command": format!("{command} correct horse battery") });
+        let shown = whole_main_argument(arguments.as_object().unwrap(), &secret).unwrap();
+        assert!(shown.starts_with(&command) && !shown.contains("horse"), "{shown}");
+    }
 
     #[test]
     fn main_argument_is_the_best_known_one_in_one_short_line() {

@@ -214,6 +214,11 @@ pub struct CommandReply {
     pub replaces: Option<PlatformId>,
 }
 
+impl CommandReply {
+    /// Stands for the time of day in the reply to a decision about a stranger.
+    pub const TIME: &str = "{time}";
+}
+
 /// Tells the caller which workers have to stop or to look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandEffect {
