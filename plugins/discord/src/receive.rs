@@ -80,6 +80,8 @@ pub(crate) struct Receiver<'a> {
     recent: RecentMessages,
     /// Channels whose history was read for a mention, or refused, since the start.
     read_histories: HashSet<ChannelId>,
+    /// Messages without a mention. An edit may add the forgotten one.
+    unmentioned: HashSet<MessageId>,
     /// The mention of each channel for which the history could not be read.
     unread_before: HashMap<ChannelId, MessageId>,
     members: MemberRoles,
@@ -147,6 +149,7 @@ impl<'a> Receiver<'a> {
             posts: ForumPosts::default(),
             recent: RecentMessages::new(discord.settings.earlier_messages, MAX_KNOWN),
             read_histories: HashSet::new(),
+            unmentioned: HashSet::new(),
             unread_before: HashMap::new(),
             members: MemberRoles::new(),
             reactions: UserReactions::default(),

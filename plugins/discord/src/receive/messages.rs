@@ -80,12 +80,17 @@ impl Receiver<'_> {
         self.handle_edit(bot, &message).await
     }
 
-    /// Processes an edit of a message.
+    /// Processes an edit of a message. An edit that adds a forgotten mention is the first version for
+    /// the agent.
     pub(super) async fn handle_edit(
         &mut self,
         bot: BotIds,
         message: &Message,
     ) -> Result<(), Stopped> {
-        self.run_stages(bot, message, MessageVersion::Edited, None).await
+        let channel_type = self.channel_type(message.channel_id);
+        let is_first = self.unmentioned.contains(&message.id)
+            && self.skip_reason(bot, message, channel_type).is_none();
+        let version = if is_first { MessageVersion::Original } else { MessageVersion::Edited };
+        self.run_stages(bot, message, version, None).await
     }
 }

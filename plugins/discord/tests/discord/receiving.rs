@@ -13,6 +13,28 @@ use serde_json::json;
 use crate::{ANN, BOB, World, chat};
 
 #[tokio::test]
+async fn edit_that_adds_a_forgotten_mention_is_received_once_as_a_message() {
+    let world = World::with(|config| config.earlier_messages = 20).await;
+    let _running = world.connected().await;
+    let mention = world.mention(world.channel, "hello");
+    let mention = world.platform.describe_message(mention)["content"].as_str().unwrap().to_owned();
+    let mention = mention.strip_suffix("hello").unwrap();
+    world.platform.say(world.channel, BOB, "it leaves at nine");
+    let message = world.platform.say(world.channel, ANN, "when does it leave?");
+    world.bus.ignored(2).await;
+    world.platform.edit(message, "When does it leave?");
+    world.bus.ignored(3).await;
+    for text in ["when does it leave?", "when does it leave today?"] {
+        world.platform.edit(message, &format!("{mention}{text}"));
+    }
+    let received = world.bus.taken(3).await.split_off(1);
+    assert_eq!(received[0].content.text, "when does it leave?");
+    assert_eq!(received[0].content.earlier[0].text, "it leaves at nine");
+    assert_eq!((received[0].corrects.clone(), received[0].content.earlier.len()), (None, 1));
+    assert_eq!(received[1].corrects.as_ref(), Some(&received[0].key), "the next one corrects it");
+}
+
+#[tokio::test]
 async fn direct_message_is_published_with_sender_text_and_time() {
     let world = World::new().await;
     let _running = world.connected().await;
