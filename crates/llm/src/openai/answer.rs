@@ -64,6 +64,10 @@ impl StreamedAnswer for OpenAiChatAnswer {
         })
     }
 
+    fn usage_so_far(&self) -> Usage {
+        self.usage
+    }
+
     fn has_ended(&self) -> bool {
         self.finish.is_some()
     }
