@@ -3,7 +3,6 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::{
@@ -97,33 +96,16 @@ pub(crate) struct ShownDeltas<'a> {
     written: AtomicU64,
     /// `true` once the model has accepted the request.
     begun: AtomicBool,
-    /// The usage that the provider has stated for this attempt.
-    stated: Mutex<Usage>,
 }
 
 impl<'a> ShownDeltas<'a> {
     pub(crate) fn new(deltas: Deltas<'a>) -> Self {
-        let (written, begun) = (AtomicU64::new(0), AtomicBool::new(false));
-        Self { deltas, written, begun, stated: Mutex::default() }
+        Self { deltas, written: AtomicU64::new(0), begun: AtomicBool::new(false) }
     }
 
     /// Marks the request as accepted by the model. From now on its cost counts, even if it fails.
     pub(crate) fn mark_begun(&self) {
         self.begun.store(true, Ordering::Relaxed);
-    }
-
-    /// Notes the usage that the provider has stated so far.
-    pub(crate) fn note_usage(&self, usage: Usage) {
-        *self.stated.lock().unwrap_or_else(PoisonError::into_inner) = usage;
-    }
-
-    /// Returns the usage of a broken attempt: as stated, and estimated where nothing was stated.
-    fn lost_usage(&self, input: u64) -> Usage {
-        let stated = *self.stated.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = self.written.load(Ordering::Relaxed) / BYTES_A_TOKEN;
-        let input = if stated.input == 0 { input } else { stated.input };
-        // The count at the beginning of an answer leaves out the text that followed.
-        Usage { input, output: stated.output.max(written), ..stated }
     }
 
     pub(crate) fn show_delta(&self, delta: Delta<'_>) {
@@ -143,7 +125,7 @@ impl<'a> ShownDeltas<'a> {
     }
 
     /// Runs one attempt of a request with `input` tokens. If the attempt fails after the model may
-    /// have begun, reports its cost as lost, as stated or estimated. The same applies if this future is dropped,
+    /// have begun, reports its estimated cost as lost. The same applies if this future is dropped,
     /// because the request may have arrived.
     pub(crate) async fn run_attempt(
         &self,
@@ -152,7 +134,6 @@ impl<'a> ShownDeltas<'a> {
         asking: impl Future<Output = Result<ModelReply, ModelError>>,
     ) -> Result<ModelReply, ModelError> {
         self.begun.store(false, Ordering::Relaxed);
-        self.note_usage(Usage::default());
         let mut attempt = CountedAttempt { shown: self, model, input, is_lost: true };
         let answered = asking.await;
         attempt.is_lost = match &answered {
@@ -174,7 +155,8 @@ struct CountedAttempt<'a> {
 impl Drop for CountedAttempt<'_> {
     fn drop(&mut self) {
         if self.is_lost {
-            let (model, usage) = (self.model.to_owned(), self.shown.lost_usage(self.input));
+            let output = self.shown.written.load(Ordering::Relaxed) / BYTES_A_TOKEN;
+            let (model, usage) = (self.model.to_owned(), Usage::new(self.input, output));
             self.shown.show_delta(Delta::Lost(&Spent { model, usage, cost: None }));
         }
     }

@@ -78,52 +78,6 @@ fn attempt_reports_lost_usage_of_an_answer_that_may_have_begun() {
     assert_eq!(lost("four", None), [Usage::new(100, 1)], "given up");
 }
 
-#[test]
-fn attempt_reports_the_lost_usage_that_the_provider_has_stated() {
-    let stated = Usage { cached: 60, ..Usage::new(90, 1) };
-    let only_output = Usage::new(0, 7);
-    let table = [
-        (stated, "", stated),
-        (stated, "four and four", Usage { output: 3, ..stated }),
-        (only_output, "four", Usage::new(100, 7)),
-    ];
-    for (usage, text, expected) in table {
-        let comes = |shown: &ShownDeltas<'_>| {
-            shown.note_usage(usage);
-            shown.show_delta(Delta::Text(text));
-            shown.mark_begun();
-        };
-        let late = ModelError::TimedOut { model: "a/b".to_owned(), detail: String::new() };
-        for end in [None, Some(Err(late))] {
-            assert_eq!(lost_of(comes, end), [expected], "{usage:?} {text}");
-        }
-    }
-}
-
-#[tokio::test]
-async fn broken_answer_counts_the_tokens_that_it_has_stated() {
-    let usage = json!({ "prompt_tokens": 4321, "completion_tokens": 2, "total_tokens": 4323 });
-    let mut begun = delta_event(&json!({ "content": "so far" }), None);
-    begun = begun.replacen('{', &format!("{{\"usage\":{usage},"), 1);
-    let fake = OpenAiFake::start(move |_| ModelAnswer::Events(vec![begun.clone()])).await;
-    let config = OpenAiConfig {
-        base_url: fake.base_url(),
-        api_key: Some(Secret::new(KEY.to_owned()).into()),
-        max_retries: 0,
-        ..OpenAiConfig::default()
-    };
-    let model =
-        serve_model(config, "local/qwen3", SourcedFacts::default(), Arc::<ManualClock>::default());
-    let lost = Mutex::new(Vec::new());
-    let deltas = |delta: Delta<'_>| {
-        if let Delta::Lost(spent) = delta {
-            lost.lock().unwrap().push(spent.usage);
-        }
-    };
-    model.complete(&sample_request(), &deltas).await.unwrap_err();
-    assert_eq!(lost.into_inner().unwrap(), [Usage::new(4321, 2)]);
-}
-
 #[tokio::test]
 async fn retrying_reports_each_broken_attempt_with_its_price() {
     let half = ModelAnswer::Events(vec![delta_event(&json!({ "content": "so far" }), None)]);

@@ -114,10 +114,6 @@ impl StreamedAnswer for AnthropicAnswer {
         self.is_over = true;
     }
 
-    fn usage_so_far(&self) -> Usage {
-        self.usage.total_usage()
-    }
-
     fn has_ended(&self) -> bool {
         self.stop_reason.is_some()
     }

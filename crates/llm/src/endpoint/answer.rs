@@ -38,11 +38,6 @@ pub(crate) trait StreamedAnswer: Default + Send {
         String::new()
     }
 
-    /// Returns the usage that the provider has stated so far.
-    fn usage_so_far(&self) -> Usage {
-        Usage::default()
-    }
-
     /// Ends the answer after `[DONE]`, or after a body that is a single JSON value. It is complete
     /// then, even without a finish reason.
     fn end_answer(&mut self) {}

@@ -71,7 +71,6 @@ impl ModelEndpoint {
         let (mut piece, mut room) = (first, stream.max_answer);
         let (mut bytes, mut has_ended, mut goes_on) = (0, false, false);
         loop {
-            shown.note_usage(stream.answer.usage_so_far());
             shown.show_delta(Delta::Thought(&stream.answer.take_thought()));
             match piece {
                 AnswerPiece::End => break,

@@ -48,7 +48,7 @@ struct FunctionCall {
 }
 
 /// Token counts. Each chunk has the totals so far.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 struct GeminiUsage {
     prompt: u64,
     tool_use_prompt: u64,
@@ -97,10 +97,6 @@ impl StreamedAnswer for GeminiAnswer {
 
     fn end_answer(&mut self) {
         self.is_over = true;
-    }
-
-    fn usage_so_far(&self) -> Usage {
-        self.usage.total_usage()
     }
 
     fn has_ended(&self) -> bool {

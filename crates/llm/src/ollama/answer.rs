@@ -90,10 +90,6 @@ impl StreamedAnswer for OllamaAnswer {
         Some(codes::of_error(error).unwrap_or(500))
     }
 
-    fn usage_so_far(&self) -> Usage {
-        self.usage
-    }
-
     fn has_ended(&self) -> bool {
         self.done.is_some()
     }

@@ -64,10 +64,6 @@ impl StreamedAnswer for OpenAiChatAnswer {
         })
     }
 
-    fn usage_so_far(&self) -> Usage {
-        self.usage
-    }
-
     fn has_ended(&self) -> bool {
         self.finish.is_some()
     }

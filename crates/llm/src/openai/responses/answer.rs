@@ -116,10 +116,6 @@ impl StreamedAnswer for ResponsesAnswer {
         self.is_over = true;
     }
 
-    fn usage_so_far(&self) -> Usage {
-        self.usage
-    }
-
     fn has_ended(&self) -> bool {
         self.end.is_some()
     }
