@@ -8,6 +8,7 @@ mod acme;
 mod acme_tests;
 mod answer_schema;
 mod anthropic;
+mod audio_endpoint;
 #[cfg(feature = "testing")]
 pub mod benching;
 mod body;
@@ -57,6 +58,7 @@ mod visible;
 mod wire_json;
 
 pub use anthropic::{AnthropicConfig, AnthropicModel};
+pub use audio_endpoint::AudioEndpoint;
 pub use chain::ModelChain;
 pub use cool_down::CoolDowns;
 pub use dialected::DialectModel;

@@ -1,22 +1,17 @@
 //! Speaks answers with any endpoint that supports OpenAI's speech API: OpenAI itself, Kokoro-FastAPI,
 //! openedai-speech.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_net::{HttpClient, HttpResponse, NetError};
-use avocet_protocol::{
-    Clock, Money, Speak, SpeakError, Spent, Usage, VoiceMode, decode_json, within,
-};
+use avocet_net::{HttpResponse, NetError};
+use avocet_protocol::{AudioError, Clock, Money, Speak, Spent, Usage, VoiceMode};
 use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::detail::{clean_detail, error_text};
-use crate::provider::{AllowedReach, OPENAI_PATHS, check_base_url};
+use crate::audio_endpoint::{AudioEndpoint, AudioServer, OPENAI_BASE_URL};
 
 /// Maximum characters of a text (OpenAI API reference, "Create speech").
 const MAX_CHARACTERS: usize = 4096;
@@ -24,8 +19,6 @@ const MAX_CHARACTERS: usize = 4096;
 const MAX_SECONDS: u64 = 300;
 /// Maximum size of a recording, in bytes.
 const MAX_BYTES: usize = 10 * 1024 * 1024;
-/// Maximum bytes that are read of an error.
-const MAX_ERROR: usize = 64 * 1024;
 /// Characters that count as a token in the ledger.
 const CHARACTERS_A_TOKEN: u64 = 4;
 /// The first bytes of a file in Ogg (RFC 3533).
@@ -63,7 +56,7 @@ pub struct SpeechConfig {
 impl Default for SpeechConfig {
     fn default() -> Self {
         Self {
-            base_url: "https://api.openai.com/v1".to_owned(),
+            base_url: OPENAI_BASE_URL.to_owned(),
             api_key: None,
             model: "gpt-4o-mini-tts".to_owned(),
             voice: "alloy".to_owned(),
@@ -82,7 +75,7 @@ impl SpeechConfig {
     /// # Errors
     /// The key with an unusable value, and the requirement.
     pub fn check_values(&self) -> Result<(), (&'static str, String)> {
-        check_base_url(&self.base_url, self.allowed_reach(), &OPENAI_PATHS)?;
+        self.audio_server().check_values()?;
         for (key, value) in [("model", &self.model), ("voice", &self.voice)] {
             if value.is_empty() {
                 return Err((key, "it is empty; name one that the server has".to_owned()));
@@ -99,26 +92,32 @@ impl SpeechConfig {
             return Err(("dollars_per_million_characters", error));
         }
         match self.total_seconds {
-            1..=MAX_SECONDS => Ok(()),
-            found => Err((
-                "total_seconds",
-                format!("{found} is not between 1 and {MAX_SECONDS} seconds"),
-            )),
+            ..=MAX_SECONDS => Ok(()),
+            found => {
+                let error = format!("{found} is too large; at most {MAX_SECONDS} seconds");
+                Err(("total_seconds", error))
+            }
         }
     }
 
-    fn allowed_reach(&self) -> AllowedReach {
-        if self.untrusted { AllowedReach::PublicOnly } else { AllowedReach::Everywhere }
+    fn audio_server(&self) -> AudioServer {
+        AudioServer {
+            table: "speech",
+            base_url: self.base_url.clone(),
+            api_key: self.api_key.clone(),
+            model: self.model.clone(),
+            total_seconds: self.total_seconds,
+            is_untrusted: self.untrusted,
+            keys_of_request: Some("model and voice"),
+        }
     }
 }
 
 /// Speaks texts over an API like that of OpenAI.
 #[derive(Debug)]
 pub struct SpeechEndpoint {
-    url: String,
     config: SpeechConfig,
-    http: HttpClient,
-    clock: Arc<dyn Clock>,
+    audio: AudioEndpoint,
 }
 
 impl SpeechEndpoint {
@@ -127,12 +126,8 @@ impl SpeechEndpoint {
     /// # Errors
     /// [`NetError`] if creating the HTTP client fails.
     pub fn new(config: SpeechConfig, clock: Arc<dyn Clock>) -> Result<Self, NetError> {
-        let url = format!("{}/audio/speech", config.base_url.trim_end_matches('/'));
-        let http = match config.allowed_reach() {
-            AllowedReach::Everywhere => HttpClient::new(),
-            AllowedReach::PublicOnly => HttpClient::with_public_only(&BTreeMap::new()),
-        };
-        Ok(Self { url, config, http: http?, clock })
+        let audio = AudioEndpoint::new(config.audio_server(), clock)?;
+        Ok(Self { config, audio })
     }
 
     /// Returns the configured mode of chats without a choice of their own.
@@ -141,91 +136,41 @@ impl SpeechEndpoint {
         self.config.when
     }
 
-    /// Checks the key with the list of models. Returns `false` if the endpoint has no such list.
-    ///
-    /// # Errors
-    /// The reason why the endpoint is unusable.
-    pub async fn probe_endpoint(&self) -> Result<bool, String> {
-        let url = format!("{}/models", self.config.base_url.trim_end_matches('/'));
-        let bearer = self.bearer_header();
-        let headers: Vec<_> =
-            bearer.iter().map(|bearer| ("authorization", bearer.as_str())).collect();
-        let answer = self.http.get(&url, &headers).await;
-        let answer = answer.map_err(|error| self.clean_text(&error.to_string()))?;
-        match answer.status() {
-            200 => Ok(true),
-            404 | 405 | 501 => Ok(false),
-            _ => Err(self.error_from_refusal(answer).await.to_string()),
-        }
-    }
-
-    async fn request_recording(&self, text: &str) -> Result<Vec<u8>, SpeakError> {
-        let SpeechConfig { model, voice, .. } = &self.config;
+    async fn request_recording(&self, text: &str) -> Result<Vec<u8>, AudioError> {
+        let (model, voice) = (self.audio.model_name(), &self.config.voice);
         let body =
             json!({ "model": model, "voice": voice, "input": text, "response_format": "opus" });
-        let bearer = self.bearer_header();
-        let headers: Vec<_> =
-            bearer.iter().map(|bearer| ("authorization", bearer.as_str())).collect();
-        let answer = self.http.post_json(&self.url, &headers, body.to_string().into_bytes()).await;
-        let answer = answer.map_err(|error| self.failed_request(&error.to_string()))?;
-        if answer.status() != 200 {
-            return Err(self.error_from_refusal(answer).await);
-        }
-        let recording = self.read(answer).await?;
+        let answer = self.audio.post_json("audio/speech", &body).await?;
+        let recording = self.read_recording(answer).await?;
         if !recording.starts_with(OGG) {
             let why = "the speech endpoint did not send Ogg Opus; use a server that supports the \
                        response_format opus";
-            return Err(SpeakError::Refused(why.to_owned()));
+            return Err(AudioError::Refused(why.to_owned()));
         }
         Ok(recording)
     }
 
-    /// Reads a recording.
-    async fn read(&self, mut answer: HttpResponse) -> Result<Vec<u8>, SpeakError> {
+    async fn read_recording(&self, mut answer: HttpResponse) -> Result<Vec<u8>, AudioError> {
         let mut recording = Vec::new();
         loop {
-            let piece = answer
-                .next_chunk()
-                .await
-                .map_err(|error| self.failed_request(&error.to_string()))?;
+            let piece = answer.next_chunk().await;
+            let piece = piece.map_err(|error| self.audio.failed_request(&error.to_string()))?;
             let Some(piece) = piece else { return Ok(recording) };
             if recording.len() + piece.len() > MAX_BYTES {
                 let limit = MAX_BYTES / 1024 / 1024;
                 let why = format!(
                     "the speech endpoint sent more than {limit} MB; lower max_characters in [speech]"
                 );
-                return Err(SpeakError::Refused(why));
+                return Err(AudioError::Refused(why));
             }
             recording.extend_from_slice(&piece);
         }
     }
+}
 
-    /// Turns a response with a status other than 200 into an error.
-    async fn error_from_refusal(&self, answer: HttpResponse) -> SpeakError {
-        let status = answer.status();
-        let body = answer.read_text(MAX_ERROR).await.unwrap_or_default();
-        let error = decode_json::<Value>(body.as_bytes()).unwrap_or_default();
-        let says = error_text(&error, &body);
-        let says = says.trim();
-        let says = self.clean_text(&format!("the speech endpoint answered {status}: {says}"));
-        match status {
-            401 | 403 => SpeakError::Refused(format!("{says}; check api_key in [speech]")),
-            404 => SpeakError::Refused(format!("{says}; check base_url and model in [speech]")),
-            408 | 409 | 425 | 429 | 500.. => SpeakError::Failed(says),
-            _ => SpeakError::Refused(format!("{says}; check model and voice in [speech]")),
-        }
-    }
-
-    fn bearer_header(&self) -> Option<String> {
-        self.config.api_key.as_ref().map(|key| format!("Bearer {}", key.expose()))
-    }
-
-    fn failed_request(&self, why: &str) -> SpeakError {
-        SpeakError::Failed(self.clean_text(why))
-    }
-
-    fn clean_text(&self, text: &str) -> String {
-        clean_detail(text, self.config.api_key.as_ref())
+impl From<SpeechEndpoint> for AudioEndpoint {
+    fn from(speech: SpeechEndpoint) -> Self {
+        speech.audio
     }
 }
 
@@ -243,18 +188,11 @@ impl Speak for SpeechEndpoint {
             Money::dollars(dollars * share)
         });
         let usage = Usage::new(characters.div_ceil(CHARACTERS_A_TOKEN), 0);
-        Spent { model: format!("speech/{}", self.config.model), usage, cost }
+        Spent { model: format!("speech/{}", self.audio.model_name()), usage, cost }
     }
 
-    async fn speak(&self, text: &str) -> Result<Vec<u8>, SpeakError> {
-        let limit = Duration::from_secs(self.config.total_seconds);
-        within(self.clock.as_ref(), limit, self.request_recording(text)).await.unwrap_or_else(
-            |_| {
-                let seconds = limit.as_secs();
-                let why = format!("the speech endpoint did not answer within {seconds} s");
-                Err(SpeakError::Failed(why))
-            },
-        )
+    async fn speak(&self, text: &str) -> Result<Vec<u8>, AudioError> {
+        self.audio.run_in_time(self.request_recording(text)).await
     }
 }
 

@@ -9,6 +9,7 @@ mod ask_json;
 mod ask_person;
 mod asker;
 mod attach;
+mod audio_error;
 mod bot_setup;
 mod bus;
 mod calendar;
@@ -98,6 +99,7 @@ pub use ask_person::{
 };
 pub use asker::Asker;
 pub use attach::{Attach, AttachPlatform, ClientFile, ForClient, Handover, PieceRequest};
+pub use audio_error::AudioError;
 pub use bot_setup::{BotForm, BotIntroduction, BotSetup, OwnerCandidate};
 pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError, WakeLanes};
 pub use calendar::Calendar;
@@ -204,7 +206,7 @@ pub use session_servers::{
 };
 pub use signs_of_life::SignsOfLife;
 pub use skills::{Skill, SkillCall, SkillFile, SkillLimit, Skills, USE_SKILL};
-pub use speak::{NoVoiceMode, Speak, SpeakError, VoiceMode};
+pub use speak::{NoVoiceMode, Speak, VoiceMode};
 pub use status::{
     ChannelStatus, DaemonStatus, DiskStatus, Ignored, LogCheck, LogStatus, ProviderStatus, Report,
     RolledBack, TelemetryStatus, WaitingChat,
@@ -242,7 +244,7 @@ pub use tool_outcome::{
 pub use toolbox::{MAX_ABOUT, PreparedCall, ToolSpec, Toolbox, UNTRUSTED_TOOL, is_rare};
 pub use trace::{TraceSpan, TraceWork, trace};
 pub use trace_subject::TraceSubject;
-pub use transcribe::{Recording, Transcribe, TranscribeError};
+pub use transcribe::{Recording, Transcribe};
 pub use trust::{LeastTrust, Trust};
 pub use turn::{
     CUT_OFF, CallResult, CallState, FILTERED, LoggedCall, LostMessage, Origin, SessionReport,

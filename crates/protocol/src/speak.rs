@@ -6,7 +6,7 @@ use std::str::FromStr;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::Spent;
+use crate::{AudioError, Spent};
 
 /// Speaks texts.
 #[async_trait]
@@ -20,19 +20,8 @@ pub trait Speak: fmt::Debug + Send + Sync {
     /// Returns the recording of a plain text, in Ogg Opus.
     ///
     /// # Errors
-    /// [`SpeakError`] says if a retry can help.
-    async fn speak(&self, text: &str) -> Result<Vec<u8>, SpeakError>;
-}
-
-/// The reason why there is no recording. The operator reads this text in the log.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SpeakError {
-    /// The request was refused. The operator has to change something.
-    #[error("{0}")]
-    Refused(String),
-    /// The request failed, or the answer is malformed. A later request can succeed.
-    #[error("{0}")]
-    Failed(String),
+    /// [`AudioError`] says if a retry can help.
+    async fn speak(&self, text: &str) -> Result<Vec<u8>, AudioError>;
 }
 
 /// The answers of a chat that are spoken too.

@@ -4,14 +4,16 @@ use std::fmt;
 
 use async_trait::async_trait;
 
+use crate::AudioError;
+
 /// Transcribes recordings.
 #[async_trait]
 pub trait Transcribe: fmt::Debug + Send + Sync {
     /// Returns the spoken words of a recording; empty if it has none.
     ///
     /// # Errors
-    /// [`TranscribeError`] says if a retry can help.
-    async fn transcribe(&self, recording: Recording) -> Result<String, TranscribeError>;
+    /// [`AudioError`] says if a retry can help.
+    async fn transcribe(&self, recording: Recording) -> Result<String, AudioError>;
 }
 
 /// A recording to be transcribed.
@@ -28,15 +30,4 @@ impl fmt::Debug for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {} bytes", self.name, self.bytes.len())
     }
-}
-
-/// The reason why there is no transcript. Models and people read this text.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TranscribeError {
-    /// The request was refused. The sender or the operator has to change something.
-    #[error("{0}")]
-    Refused(String),
-    /// The request failed, or the answer is malformed. A retry can help.
-    #[error("{0}")]
-    Failed(String),
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use avocet_outbox::ChannelRegistry;
 use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, Channel, Clock, ConvertPicture, FetchAttachments,
-    FetchError, Files, LoggedInbound, MessageId, PictureFormat, Recording, StoreError, Transcribe,
-    TranscribeError, Transcript, Trust, TurnId, TurnLog, within,
+    Attachment, AttachmentKind, AttachmentSource, AudioError, Channel, Clock, ConvertPicture,
+    FetchAttachments, FetchError, Files, LoggedInbound, MessageId, PictureFormat, Recording,
+    StoreError, Transcribe, Transcript, Trust, TurnId, TurnLog, within,
 };
 use avocet_supervise::Backoff;
 use avocet_supervise::fail_point::{FailMoment, pass_in_task};
@@ -172,8 +172,8 @@ impl AttachmentFetcher {
         let listen = || async {
             let recording = Recording { name: name.clone(), bytes: bytes.to_vec() };
             transcribe.transcribe(recording).await.map_err(|error| match error {
-                TranscribeError::Refused(why) => NotDone::Final(why),
-                TranscribeError::Failed(why) => NotDone::ForNow(why),
+                AudioError::Refused(why) => NotDone::Final(why),
+                AudioError::Failed(why) => NotDone::ForNow(why),
             })
         };
         Some(match self.with_retry(LISTEN_LIMIT, listen).await {

@@ -229,8 +229,8 @@ async fn fetch_transcribes_voice_attachments_only() {
 
 #[tokio::test]
 async fn fetch_notes_a_failed_transcription_in_the_line_of_the_attachment() {
-    let failed = || Err(TranscribeError::Failed("no connection".to_owned()));
-    let refused = Err(TranscribeError::Refused("Invalid file format.".to_owned()));
+    let failed = || Err(AudioError::Failed("no connection".to_owned()));
+    let refused = Err(AudioError::Refused("Invalid file format.".to_owned()));
     let cases = [
         (vec![refused], 1, "it could not be transcribed: Invalid file format., saved as"),
         (vec![failed()], 3, "it could not be transcribed: no connection, saved as"),

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use avocet_agent::{AgentLoop, TurnEnd, UsageMeter};
 use avocet_protocol::{
-    Answer, Attachment, AttachmentKind, Content, LoggedInbound, Planned, Purpose, Speak,
-    SpeakError, StoreError, TurnRecord, VoiceMode,
+    Answer, Attachment, AttachmentKind, AudioError, Content, LoggedInbound, Planned, Purpose,
+    Speak, StoreError, TurnRecord, VoiceMode,
 };
 use avocet_supervise::fail_point::{FailMoment, pass_in_task};
 
@@ -147,7 +147,7 @@ impl AnswerRecorder<'_> {
     /// Makes the recording and returns its size.
     async fn make_recording(&self, path: &str, text: &str) -> Result<u64, String> {
         let recording = self.speak.speak(text).await.map_err(|error| {
-            if matches!(error, SpeakError::Failed(_)) {
+            if matches!(error, AudioError::Failed(_)) {
                 self.pause.begin(self.parts.clock.elapsed());
             }
             error.to_string()

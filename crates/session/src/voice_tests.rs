@@ -1,7 +1,7 @@
 //! Tests of spoken answers.
 
 use avocet_protocol::{
-    ChatKind, Files, Ledger, Money, Purpose, Speak, SpeakError, Timestamp, Trust, TurnId, UsageBy,
+    AudioError, ChatKind, Files, Ledger, Money, Purpose, Speak, Timestamp, Trust, TurnId, UsageBy,
     UsageEntry, VoiceMode,
 };
 use avocet_testkit::FakeSpeaker;
@@ -115,7 +115,7 @@ async fn voice_is_left_out_of_reports_of_a_schedule() {
 
 #[tokio::test]
 async fn voice_failure_leaves_the_text() {
-    let failed = Err(SpeakError::Failed("503: overloaded".to_owned()));
+    let failed = Err(AudioError::Failed("503: overloaded".to_owned()));
     let speaker = Arc::new(FakeSpeaker::new([failed, Ok(avocet_testkit::speech::opus())]));
     let harness = SessionHarness::with(parrot(), spoken_by(&speaker, VoiceMode::On)).await;
     harness.say("one").await;

@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use avocet_protocol::{Money, Speak, SpeakError, Spent, Usage, estimated_tokens};
+use avocet_protocol::{AudioError, Money, Speak, Spent, Usage, estimated_tokens};
 
 use crate::speech::opus;
 
 /// Gives these answers in order. The last one repeats.
 #[derive(Debug)]
 pub struct FakeSpeaker {
-    answers: Mutex<VecDeque<Result<Vec<u8>, SpeakError>>>,
+    answers: Mutex<VecDeque<Result<Vec<u8>, AudioError>>>,
     spoken: Mutex<Vec<String>>,
 }
 
@@ -30,7 +30,7 @@ impl FakeSpeaker {
 
     /// Returns a speaker with these answers. At least one is required.
     #[must_use]
-    pub fn new(answers: impl IntoIterator<Item = Result<Vec<u8>, SpeakError>>) -> Self {
+    pub fn new(answers: impl IntoIterator<Item = Result<Vec<u8>, AudioError>>) -> Self {
         let answers = Mutex::new(answers.into_iter().collect());
         Self { answers, spoken: Mutex::default() }
     }
@@ -53,7 +53,7 @@ impl Speak for FakeSpeaker {
         Spent { model, usage, cost: Some(Self::COST) }
     }
 
-    async fn speak(&self, text: &str) -> Result<Vec<u8>, SpeakError> {
+    async fn speak(&self, text: &str) -> Result<Vec<u8>, AudioError> {
         assert!(text.chars().count() <= Self::MAX_CHARACTERS, "too long: {text}");
         self.spoken.lock().unwrap().push(text.to_owned());
         let mut answers = self.answers.lock().unwrap();

@@ -4,19 +4,19 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use avocet_protocol::{Recording, Transcribe, TranscribeError};
+use avocet_protocol::{AudioError, Recording, Transcribe};
 
 /// Gives these answers in order. The last one repeats.
 #[derive(Debug)]
 pub struct FakeTranscriber {
-    answers: Mutex<VecDeque<Result<String, TranscribeError>>>,
+    answers: Mutex<VecDeque<Result<String, AudioError>>>,
     heard: Mutex<Vec<Recording>>,
 }
 
 impl FakeTranscriber {
     /// Returns a transcriber with these answers. At least one is required.
     #[must_use]
-    pub fn new(answers: impl IntoIterator<Item = Result<String, TranscribeError>>) -> Self {
+    pub fn new(answers: impl IntoIterator<Item = Result<String, AudioError>>) -> Self {
         let answers = Mutex::new(answers.into_iter().collect());
         Self { answers, heard: Mutex::default() }
     }
@@ -30,7 +30,7 @@ impl FakeTranscriber {
 
 #[async_trait]
 impl Transcribe for FakeTranscriber {
-    async fn transcribe(&self, recording: Recording) -> Result<String, TranscribeError> {
+    async fn transcribe(&self, recording: Recording) -> Result<String, AudioError> {
         self.heard.lock().unwrap().push(recording);
         let mut answers = self.answers.lock().unwrap();
         match answers.len() {

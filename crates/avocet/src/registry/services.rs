@@ -17,6 +17,8 @@ use avocet_session::SpokenAnswers;
 use avocet_telemetry::TelemetryConfig;
 use avocet_text::Secret;
 use avocet_tools::SearchConfig;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 
 use super::{key_error, providers};
 
@@ -71,14 +73,8 @@ fn transcription_config(
     document: &Document,
     settings: &Settings,
 ) -> Result<Option<TranscriptionConfig>, ConfigError> {
-    if settings.transcription.is_none() || !document.is_whole(TRANSCRIPTION) {
-        return Ok(None);
-    }
-    let config: TranscriptionConfig = document.table(TRANSCRIPTION)?;
-    config
-        .check_values()
-        .map_err(|(key, error)| key_error(document, TRANSCRIPTION, key, &error))?;
-    Ok(Some(config))
+    let is_configured = settings.transcription.is_some();
+    checked_table(document, TRANSCRIPTION, is_configured, TranscriptionConfig::check_values)
 }
 
 /// Makes the settings of spoken answers, if a speaker is configured.
@@ -106,11 +102,21 @@ fn speech_config(
     document: &Document,
     settings: &Settings,
 ) -> Result<Option<SpeechConfig>, ConfigError> {
-    if settings.speech.is_none() || !document.is_whole(SPEECH) {
+    checked_table(document, SPEECH, settings.speech.is_some(), SpeechConfig::check_values)
+}
+
+/// Reads a table and checks its values; `None` if it is missing or was not read.
+fn checked_table<C: DeserializeOwned + JsonSchema>(
+    document: &Document,
+    table: &str,
+    is_configured: bool,
+    check_values: fn(&C) -> Result<(), (&'static str, String)>,
+) -> Result<Option<C>, ConfigError> {
+    if !is_configured || !document.is_whole(table) {
         return Ok(None);
     }
-    let config: SpeechConfig = document.table(SPEECH)?;
-    config.check_values().map_err(|(key, error)| key_error(document, SPEECH, key, &error))?;
+    let config: C = document.table(table)?;
+    check_values(&config).map_err(|(key, error)| key_error(document, table, key, &error))?;
     Ok(Some(config))
 }
 
@@ -126,12 +132,11 @@ pub(crate) fn embedder(
     settings: &Settings,
     clock: &Arc<dyn Clock>,
 ) -> Result<Option<ConfiguredEmbedder>, ConfigError> {
-    if settings.embeddings.is_none() || !document.is_whole(EMBEDDINGS) {
-        return Ok(None);
-    }
-    let config: EmbeddingsConfig = document.table(EMBEDDINGS)?;
+    let is_configured = settings.embeddings.is_some();
+    let config =
+        checked_table(document, EMBEDDINGS, is_configured, EmbeddingsConfig::check_values)?;
+    let Some(config) = config else { return Ok(None) };
     let wrong = |key: &str, error: &str| key_error(document, EMBEDDINGS, key, error);
-    config.check_values().map_err(|(key, error)| wrong(key, &error))?;
     let EmbeddingsConfig { provider, least_similarity, .. } = &config;
     if !settings.providers.contains_key(provider) {
         return Err(wrong("provider", &format!("there is no table [providers.{provider}]")));

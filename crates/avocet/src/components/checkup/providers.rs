@@ -1,7 +1,7 @@
 //! Checks each provider's key and models, if possible without paying for an answer.
 
-use avocet_config::Budgets;
-use avocet_llm::{ConfiguredModel, KnownFacts, KnownModel, ProbeResult, ToolStyle};
+use avocet_config::{Budgets, ConfigError};
+use avocet_llm::{AudioEndpoint, ConfiguredModel, KnownFacts, KnownModel, ProbeResult, ToolStyle};
 use avocet_protocol::{
     Check, CheckState, Embedder as _, ModelError, ModelFacts, Models as _, thousands, within,
 };
@@ -39,8 +39,7 @@ pub(super) async fn checks(examiner: &Examiner, offline: bool) -> Vec<Check> {
         let status = examiner.models.health().provider_status(provider);
         found.extend(examiner.history(provider, status.fault.is_some(), &status.requests));
     }
-    found.extend(transcription(examiner, offline).await);
-    found.extend(speech(examiner, offline).await);
+    found.extend(check_audio_servers(examiner, offline).await);
     found.extend(embeddings(examiner, offline).await);
     found
 }
@@ -246,59 +245,72 @@ fn unknown_facts(name: &str, known: &KnownFacts, budgets: &Budgets) -> Option<Ch
     (!unknown.is_empty()).then(|| Check::fair(format!("{name}: facts"), unknown.join("; "), fix))
 }
 
-/// Checks the transcription provider.
-async fn transcription(examiner: &Examiner, offline: bool) -> Option<Check> {
-    const NAME: &str = "transcription";
-    let super::Configuration { document, settings, .. } = &examiner.configuration;
-    settings.transcription.as_ref()?;
-    if let Some(check) = examiner.unresolved(NAME, "transcription.api_key") {
-        return Some(check);
-    }
-    if offline {
-        return None;
-    }
-    let made = registry::transcription(document, settings, examiner.clock.clone());
-    let listener = match made {
-        Ok(listener) => listener?,
-        Err(error) => return Some(Check::bad(NAME, error.to_string(), "correct [transcription]")),
-    };
-    let probed = within(examiner.clock.as_ref(), LIMIT, listener.probe_endpoint()).await;
-    let late = || Err(format!("no answer within {} s", LIMIT.as_secs()));
-    Some(match probed.unwrap_or_else(|_| late()) {
-        Ok(true) => Check::good(NAME, "the key is good"),
-        Ok(false) => {
-            let says = "it answers; the first recording will show whether the key is good";
-            Check::fair(NAME, says, "send a voice message")
-        }
-        Err(error) => Check::bad(NAME, error, "correct [transcription]"),
-    })
+/// A table with a server for audio, and the texts of its check.
+struct AudioCheck {
+    table: &'static str,
+    key: &'static str,
+    correction: &'static str,
+    /// The text for a server without a list of models, and the way to try its key.
+    untried: [&'static str; 2],
 }
 
-/// Checks the speech provider without paying for a recording.
-async fn speech(examiner: &Examiner, offline: bool) -> Option<Check> {
-    const NAME: &str = "speech";
-    let super::Configuration { document, settings, .. } = &examiner.configuration;
-    settings.speech.as_ref()?;
-    if let Some(check) = examiner.unresolved(NAME, "speech.api_key") {
-        return Some(check);
-    }
+const TRANSCRIPTION: AudioCheck = AudioCheck {
+    table: "transcription",
+    key: "transcription.api_key",
+    correction: "correct [transcription]",
+    untried: [
+        "it answers; the first recording will show whether the key is good",
+        "send a voice message",
+    ],
+};
+
+const SPEECH: AudioCheck = AudioCheck {
+    table: "speech",
+    key: "speech.api_key",
+    correction: "correct [speech] and restart the daemon",
+    untried: [
+        "it answers; the first spoken answer will show whether the key is good",
+        "write /voice on in a chat, and then a message",
+    ],
+};
+
+async fn check_audio_servers(examiner: &Examiner, offline: bool) -> Vec<Check> {
     if offline {
-        return None;
+        let unresolved = [TRANSCRIPTION, SPEECH]
+            .map(|AudioCheck { table, key, .. }| examiner.unresolved(table, key));
+        return unresolved.into_iter().flatten().collect();
     }
-    let made = registry::speech(document, settings, examiner.clock.clone());
-    let speaker = match made {
-        Ok(speaker) => speaker?,
-        Err(error) => return Some(Check::bad(NAME, error.to_string(), "correct [speech]")),
+    let super::Configuration { document, settings, .. } = &examiner.configuration;
+    let clock = &examiner.clock;
+    let transcription = registry::transcription(document, settings, clock.clone());
+    let speech = registry::speech(document, settings, clock.clone());
+    let checks = [
+        check_audio_server(examiner, TRANSCRIPTION, transcription).await,
+        check_audio_server(examiner, SPEECH, speech).await,
+    ];
+    checks.into_iter().flatten().collect()
+}
+
+/// Checks the server of a table without paying for a recording; `None` if there is no such table.
+async fn check_audio_server<E: Into<AudioEndpoint>>(
+    examiner: &Examiner,
+    check: AudioCheck,
+    made: Result<Option<E>, ConfigError>,
+) -> Option<Check> {
+    let AudioCheck { table, key, correction, untried: [untried, try_it] } = check;
+    if let Some(unresolved) = examiner.unresolved(table, key) {
+        return Some(unresolved);
+    }
+    let endpoint: AudioEndpoint = match made {
+        Ok(made) => made?.into(),
+        Err(error) => return Some(Check::bad(table, error.to_string(), correction)),
     };
-    let probed = within(examiner.clock.as_ref(), LIMIT, speaker.probe_endpoint()).await;
+    let probed = within(examiner.clock.as_ref(), LIMIT, endpoint.probe_endpoint()).await;
     let late = || Err(format!("no answer within {} s", LIMIT.as_secs()));
     Some(match probed.unwrap_or_else(|_| late()) {
-        Ok(true) => Check::good(NAME, "the key is good"),
-        Ok(false) => {
-            let says = "it answers; the first spoken answer will show whether the key is good";
-            Check::fair(NAME, says, "write /voice on in a chat, and then a message")
-        }
-        Err(error) => Check::bad(NAME, error, "correct [speech] and restart the daemon"),
+        Ok(true) => Check::good(table, "the key is good"),
+        Ok(false) => Check::fair(table, untried, try_it),
+        Err(error) => Check::bad(table, error, correction),
     })
 }
 
