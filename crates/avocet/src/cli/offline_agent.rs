@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use avocet_agent::{AgentLogs, AgentLoop, JobPlan, TurnContext};
 use avocet_bus::Bus;
-use avocet_outbox::ChannelRegistry;
+use avocet_outbox::{ChannelRegistry, Deliverer};
 use avocet_protocol::{ChildMode, Jobs, LineageTurn, Origin, SessionStatus, TurnRecord, Turns};
-use avocet_session::{Attachments, Events, SessionChoice, TurnAgent, permission_mode};
+use avocet_session::{
+    Attachments, Events, RunningTurns, SessionChoice, TurnAgent, permission_mode,
+};
 use avocet_store::SqliteStore;
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +18,7 @@ use crate::components::agents::{AgentParts, KeptByAgents};
 use crate::components::mcp;
 use crate::components::memories::SearchedMemories;
 use crate::components::models::Models;
+use crate::components::ports::DaemonPorts;
 use crate::components::shell::Shells;
 use crate::components::workspaces::{AgentWorkspaces, WorkspaceLogs};
 use crate::configuration::Configuration;
@@ -104,25 +107,39 @@ async fn agent_parts(
     let logs = WorkspaceLogs { turns: store.clone(), jobs: store.clone() };
     // The shell stays unused, so its start number is arbitrary.
     let shells = Shells::probe(configuration, &context.clock, &context.root).await?;
-    // No server is started: the agent has the tools that are known.
-    let mcp = mcp::client(configuration, &shells, &context.clock, &context.root)?;
+    let channels = Arc::new(ChannelRegistry::new(channels));
+    let workspaces = Arc::new(AgentWorkspaces::open(configuration, logs)?);
+    let clock = &context.clock;
+    let ports = DaemonPorts {
+        store: store.clone(),
+        logs: AgentLogs { turns: store.clone(), ledger: store.clone() },
+        // Without a request for vectors, the agent recalls by words alone.
+        memories: SearchedMemories::by_words(store),
+        // It stays at rest.
+        deliverer: Deliverer::new(
+            store.clone(),
+            channels.clone(),
+            workspaces.clone(),
+            clock.clone(),
+            context.root.child_group("outbox"),
+        ),
+        channels,
+        bus: bus.clone(),
+        workspaces,
+        // No server is started: the agent has the tools that are known.
+        mcp: mcp::client(configuration, &shells, clock, &context.root)?,
+        shells: Arc::new(shells),
+        session_sources: Arc::default(),
+        events: Arc::new(Events::default()),
+        running: Arc::new(RunningTurns::new(clock.clone())),
+        editors: Arc::default(),
+        clock: clock.clone(),
+    };
     Ok(AgentParts {
-        clock: context.clock.clone(),
+        ports,
         otherwise: context.otherwise,
         configuration: configuration.clone(),
         models: models.clone(),
-        workspaces: Arc::new(AgentWorkspaces::open(configuration, logs)?),
-        shells: Arc::new(shells),
-        mcp,
-        session_sources: Arc::default(),
-        store: store.clone(),
-        // Without a request for vectors, the agent recalls by words alone.
-        memories: SearchedMemories::by_words(store),
-        channels: Arc::new(ChannelRegistry::new(channels)),
-        bus: bus.clone(),
-        events: Arc::new(Events::default()),
-        editors: Arc::default(),
-        logs: AgentLogs { turns: store.clone(), ledger: store.clone() },
         attachments: Attachments { transcribe: None, convert: None, max_bytes: 0 },
         kept: KeptByAgents::default(),
     })

@@ -8,36 +8,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use avocet_agent::{
-    ABOUT_MARKS, AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, CoreTools, Marks,
-    ModelsByTask, PromptSettings, RenderedTurns, TurnLimits,
+    ABOUT_MARKS, AgentLimits, AgentLoop, AgentModels, AgentRecall, CoreTools, Marks, ModelsByTask,
+    PromptSettings, RenderedTurns, TurnLimits,
 };
-use avocet_bus::Bus;
 use avocet_config::{AgentDefaults, AgentTools, DEFAULT, Profile};
-use avocet_gateway::{AgentSummary, AttachedEditors};
+use avocet_gateway::AgentSummary;
 use avocet_jobs::ZoneCalendar;
-use avocet_mcp::McpClient;
-use avocet_outbox::ChannelRegistry;
 use avocet_protocol::{
     Clock, ConvertPicture, Model, Models as ModelsPort, NoModel, PromptFile, Toolbox,
 };
 use avocet_session::{
-    Agent, AgentDirectories, AgentJobs, Agents, AttachmentFetcher, Attachments, BySession, Events,
+    Agent, AgentDirectories, AgentJobs, Agents, AttachmentFetcher, Attachments, BySession,
     NoDirectory,
 };
-use avocet_store::SqliteStore;
-use avocet_tools::{
-    AgentPolicy, BuiltinParts, PathLocks, SessionSources, ToolRegistry, WebAccess, add_builtin,
-};
+use avocet_tools::{AgentPolicy, BuiltinParts, PathLocks, ToolRegistry, WebAccess, add_builtin};
 use jiff::tz::TimeZone;
 
 use crate::components::budgets::budgets;
-use crate::components::memories::SearchedMemories;
 use crate::components::models::Models;
 use crate::components::policy;
+use crate::components::ports::DaemonPorts;
 use crate::components::prompt_file::OperatorPrompt;
 use crate::components::shell::Shells;
 use crate::components::web::{named_hosts, web};
-use crate::components::workspaces::{AgentWorkspaces, OpenWorkspace, binding, named_in_chat};
+use crate::components::workspaces::{OpenWorkspace, binding, named_in_chat};
 use crate::configuration::{Agent as AgentPlace, Configuration};
 use crate::context::Otherwise;
 use crate::exit::{Exit, Failure};
@@ -51,22 +45,10 @@ const SYSTEM: &str = "You are Avocet, an assistant in chats. Answer briefly, in 
 /// The parts from which agents are built.
 #[derive(Debug, Clone)]
 pub(crate) struct AgentParts {
-    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ports: DaemonPorts,
     pub(crate) otherwise: Otherwise,
     pub(crate) configuration: Configuration,
     pub(crate) models: Arc<Models>,
-    pub(crate) workspaces: Arc<AgentWorkspaces>,
-    pub(crate) shells: Arc<Shells>,
-    pub(crate) mcp: Arc<McpClient>,
-    /// The tools of single sessions.
-    pub(crate) session_sources: Arc<SessionSources>,
-    pub(crate) store: Arc<SqliteStore>,
-    pub(crate) memories: SearchedMemories,
-    pub(crate) channels: Arc<ChannelRegistry>,
-    pub(crate) bus: Arc<Bus>,
-    pub(crate) events: Arc<Events>,
-    pub(crate) editors: Arc<AttachedEditors>,
-    pub(crate) logs: AgentLogs,
     pub(crate) attachments: Attachments,
     pub(crate) kept: KeptByAgents,
 }
@@ -88,7 +70,7 @@ impl Default for KeptByAgents {
 impl AgentParts {
     /// Builds all agents. Agents with the same workspace share its programs.
     pub(crate) fn agents(self) -> Result<Agents, Failure> {
-        let web = web(&self.configuration, &self.clock, self.otherwise.web)?;
+        let web = web(&self.configuration, &self.ports.clock, self.otherwise.web)?;
         let hosts = named_hosts(&self.configuration)?;
         AgentFactory { parts: self, web, hosts, known: Mutex::default() }.agents()
     }
@@ -144,11 +126,11 @@ impl AgentFactory {
             zone: TimeZone::system(),
             marks: self.parts.kept.marks,
         };
-        let AgentParts { configuration, workspaces, models, .. } = &self.parts;
+        let AgentParts { configuration, models, ports, .. } = &self.parts;
         let mut shared: BTreeMap<&Path, ToolRegistry> = BTreeMap::new();
         let mut agents = Vec::new();
         for place in &configuration.agents {
-            let workspace = workspaces.at(&place.workspace)?;
+            let workspace = ports.workspaces.at(&place.workspace)?;
             let all = match shared.entry(&place.workspace) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(new) => new.insert(self.all_tools(place, &workspace)?),
@@ -167,14 +149,14 @@ impl AgentFactory {
     }
 
     fn builtin(&self, place: &AgentPlace, workspace: &OpenWorkspace) -> BuiltinParts {
-        let AgentParts { configuration, store, memories, channels, bus, shells, clock, .. } =
-            &self.parts;
+        let AgentParts { configuration, ports, .. } = &self.parts;
+        let DaemonPorts { store, memories, channels, bus, shells, editors, clock, .. } = ports;
         // A sub-agent stays in the workspace of its parent.
         let there = configuration.agents.iter().filter(|one| one.workspace == place.workspace);
         let profiles = there.map(|one| one.profile.name.clone());
         BuiltinParts {
             roots: workspace.roots.clone(),
-            editors: self.parts.editors.clone(),
+            editors: editors.clone(),
             memories: memories.memories.clone(),
             history: store.clone(),
             kept_results: store.clone(),
@@ -198,7 +180,8 @@ impl AgentFactory {
         place: &AgentPlace,
         workspace: &OpenWorkspace,
     ) -> Result<ToolRegistry, Failure> {
-        let AgentParts { clock, otherwise, configuration, mcp, session_sources, .. } = &self.parts;
+        let AgentParts { ports, otherwise, configuration, .. } = &self.parts;
+        let DaemonPorts { mcp, session_sources, clock, .. } = ports;
         let mut registry = ToolRegistry::new(clock.clone());
         add_builtin(&mut registry, &self.builtin(place, workspace))
             .and_then(|()| (otherwise.add_tools)(&mut registry))
@@ -224,9 +207,9 @@ impl AgentFactory {
     }
 
     fn fetcher(&self, workspace: &OpenWorkspace) -> AttachmentFetcher {
-        let AgentParts { attachments, channels, logs, clock, .. } = &self.parts;
+        let DaemonPorts { channels, logs, clock, .. } = &self.parts.ports;
         AttachmentFetcher {
-            settings: attachments.clone(),
+            settings: self.parts.attachments.clone(),
             files: workspace.files.clone(),
             channels: channels.clone(),
             log: logs.turns.clone(),
@@ -241,7 +224,8 @@ impl AgentFactory {
         toolbox: Arc<dyn Toolbox>,
         prompt_settings: PromptSettings,
     ) -> Result<AgentLoop, NoModel> {
-        let AgentParts { models, logs, configuration, memories, events, clock, .. } = &self.parts;
+        let AgentParts { models, configuration, ports, .. } = &self.parts;
+        let DaemonPorts { logs, memories, events, clock, .. } = ports;
         let profile = &place.profile.agent;
         Ok(AgentLoop {
             models: AgentModels {
@@ -279,11 +263,11 @@ impl AgentFactory {
         if let Some(tools) = known.get(&key) {
             return Ok(tools.clone());
         }
-        let AgentParts { configuration, workspaces, .. } = &self.parts;
+        let AgentParts { configuration, ports, .. } = &self.parts;
         let place = configuration.agents.iter().find(|place| place.profile.is_named(agent));
         let gone = || Failure::new(Exit::Failed, format!("there is no agent {agent}"));
         let place = place.ok_or_else(gone)?;
-        let workspace = workspaces.at(directory)?;
+        let workspace = ports.workspaces.at(directory)?;
         let all = self.all_tools(place, &workspace)?;
         let toolbox = self.tools(&all, self.rules(place));
         let tools = DirectoryTools { toolbox, workspace };

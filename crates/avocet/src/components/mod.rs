@@ -19,6 +19,7 @@ pub(crate) mod models;
 pub(crate) mod pictures;
 pub(crate) mod places;
 pub(crate) mod policy;
+pub(crate) mod ports;
 pub(crate) mod probed;
 pub(crate) mod prompt_file;
 pub(crate) mod roots;

@@ -20,6 +20,14 @@ use crate::registry;
 /// The connections to the outside: the bus, and the channels with their outbox.
 pub(crate) struct Connections {
     pub(crate) channels: Arc<ChannelRegistry>,
+    pub(crate) workspaces: Arc<AgentWorkspaces>,
+    pub(crate) deliverer: Deliverer,
+    pub(crate) bus: Arc<Bus>,
+    pub(crate) accounts: ServedAccounts,
+}
+
+/// The accounts that others than the daemon serve, and their files.
+pub(crate) struct ServedAccounts {
     /// The accounts that clients attach to.
     pub(crate) attach: BTreeMap<(ChannelName, AccountName), Arc<dyn Attach>>,
     /// The programs that serve accounts as children of the daemon.
@@ -28,9 +36,6 @@ pub(crate) struct Connections {
     pub(crate) files: KeptFiles,
     /// The endpoints of channels.
     pub(crate) webhooks: Vec<ChannelWebhook>,
-    pub(crate) workspaces: Arc<AgentWorkspaces>,
-    pub(crate) deliverer: Deliverer,
-    pub(crate) bus: Arc<Bus>,
 }
 
 impl Connections {
@@ -48,8 +53,12 @@ impl Connections {
         // Of two channels for one account, the later one serves the account.
         let web = registry::web_channel(Some(files.clone()));
         configured.push(web.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?);
-        let (attach, webhooks) = (attach(&configured), registry::webhooks(&configured));
-        let programs = configured.iter().filter_map(|one| one.program.clone()).collect();
+        let accounts = ServedAccounts {
+            attach: attach(&configured),
+            programs: configured.iter().filter_map(|one| one.program.clone()).collect(),
+            files,
+            webhooks: registry::webhooks(&configured),
+        };
         let channels = configured.into_iter().map(|one| one.channel).collect();
         let channels = Arc::new(ChannelRegistry::new(channels));
         let workspaces = Arc::new(AgentWorkspaces::open(
@@ -78,10 +87,7 @@ impl Connections {
         let roles: Arc<dyn Roles> = bus.clone();
         deliverer.report_closed_chats(&roles, &deliveries);
         warn_without_owner(&bus);
-        Ok((
-            Self { channels, attach, programs, files, webhooks, workspaces, deliverer, bus },
-            wakes,
-        ))
+        Ok((Self { channels, workspaces, deliverer, bus, accounts }, wakes))
     }
 }
 

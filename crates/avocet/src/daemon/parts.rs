@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
+use avocet_agent::AgentLogs;
 use avocet_bus::WakeReceiver;
 use avocet_gateway::Gateway;
 use avocet_http::HttpListener;
-use avocet_mcp::McpClient;
+use avocet_outbox::Deliverer;
 use avocet_protocol::Clock;
+use avocet_session::{Events, RetryingLedger, RetryingLog, RunningTurns};
 use avocet_store::{DirectoryLock, LogHolder, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
 use avocet_telemetry::{ExporterParts, TelemetryExporter};
@@ -17,11 +19,12 @@ use crate::components::audit::Keeper;
 use crate::components::clients::socket_place;
 use crate::components::memories::SearchedMemories;
 use crate::components::models::Models;
+use crate::components::ports::DaemonPorts;
 use crate::components::shell::{Shells, control_groups};
 use crate::components::{mcp, roots};
 use crate::configuration::Configuration;
 use crate::context::CommandContext;
-use crate::daemon::connections::Connections;
+use crate::daemon::connections::{Connections, ServedAccounts};
 use crate::daemon::copies::{BackupPlan, Copies};
 use crate::daemon::retention;
 use crate::exit::Failure;
@@ -30,22 +33,18 @@ use crate::{redaction, registry};
 /// The log, the channels with their outbox, and what agents use.
 pub(super) struct DaemonParts {
     pub(super) configuration: Configuration,
-    pub(super) store: Arc<SqliteStore>,
+    pub(super) ports: DaemonPorts,
     /// `None` without an `[http]` table, or if the channels are closed.
     pub(super) http: Option<HttpListener>,
-    pub(super) connections: Connections,
-    pub(super) shells: Arc<Shells>,
+    pub(super) accounts: ServedAccounts,
     /// The error if control groups are unavailable.
     pub(super) cgroup: Result<(), String>,
     pub(super) models: Arc<Models>,
-    pub(super) memories: SearchedMemories,
-    pub(super) mcp: Arc<McpClient>,
     pub(super) audit: Arc<Keeper>,
     /// `None` if no copies are made at intervals.
     pub(super) copies: Option<Arc<Copies>>,
     /// `None` if no traces are exported.
     pub(super) exporter: Option<Arc<TelemetryExporter>>,
-    pub(super) clock: Arc<dyn Clock>,
     pub(super) group: Group,
 }
 
@@ -67,6 +66,7 @@ impl DaemonParts {
         let copies = copies(configuration, &clock, &group);
         retention::start(&settings.retention, &store, &clock, &group);
         let (connections, wakes) = Connections::open(configuration, &store, &clock, &group).await?;
+        let Connections { channels, workspaces, deliverer, bus, accounts } = connections;
         let cgroups = control_groups();
         let cgroup = cgroups.as_ref().map(drop).map_err(ToString::to_string);
         let shells =
@@ -77,23 +77,49 @@ impl DaemonParts {
         if let Some(warning) = shells.warning_of_hosts() {
             tracing::warn!("{warning}");
         }
-        let parts = Self {
-            models: Arc::new(Models::of(configuration, clock.clone())?),
+        let running = Arc::new(RunningTurns::new(clock.clone()));
+        let ports = DaemonPorts {
+            logs: retrying_logs(&store, &running, &deliverer),
             memories: SearchedMemories::configured(configuration, &store, &clock)?,
+            channels,
+            deliverer,
+            bus,
+            workspaces,
             mcp: mcp::client(configuration, &shells, &clock, &group)?,
-            exporter: exporter(configuration, &store, &clock, &group)?,
-            configuration: configuration.clone(),
-            store,
-            http,
-            connections,
             shells: Arc::new(shells),
+            session_sources: Arc::default(),
+            events: Arc::new(Events::default()),
+            running,
+            editors: Arc::default(),
+            store,
+            clock,
+        };
+        let parts = Self {
+            models: Arc::new(Models::of(configuration, ports.clock.clone())?),
+            exporter: exporter(configuration, &ports.store, &ports.clock, &group)?,
+            configuration: configuration.clone(),
+            ports,
+            http,
+            accounts,
             cgroup,
             audit,
             copies,
-            clock,
             group,
         };
         Ok((parts, wakes))
+    }
+}
+
+/// Makes the log as turns write it: through retries, so that a full disk delays a turn instead of ending it.
+fn retrying_logs(
+    store: &Arc<SqliteStore>,
+    running: &Arc<RunningTurns>,
+    deliverer: &Deliverer,
+) -> AgentLogs {
+    let deliveries = Arc::new(deliverer.clone());
+    AgentLogs {
+        turns: Arc::new(RetryingLog::new(store.clone(), running.clone(), deliveries)),
+        ledger: Arc::new(RetryingLedger::new(store.clone(), running.clone())),
     }
 }
 

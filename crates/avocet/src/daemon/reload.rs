@@ -28,7 +28,7 @@ use crate::components::json_answers::JsonAnswers;
 use crate::components::mcp::server_parts;
 use crate::components::models::Models;
 use crate::components::places::config_path;
-use crate::components::shell::Shells;
+use crate::components::ports::DaemonPorts;
 use crate::components::workspaces::check_directories;
 use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
@@ -67,7 +67,6 @@ pub(crate) struct LiveParts {
     pub(crate) consolidator: Live<MemoryConsolidator>,
     pub(crate) examiner: Live<Examiner>,
     pub(crate) facts: Live<FactWarnings>,
-    pub(crate) shells: Arc<Shells>,
     pub(crate) summaries: Live<[AgentSummary]>,
 }
 
@@ -223,7 +222,7 @@ impl Reloader {
     ) -> Result<(), Failure> {
         let accounts = &self.parts.accounts;
         let servers = changes.mcp_servers();
-        let (mcp, shells) = (&self.parts.agent_parts.mcp, &self.parts.shells);
+        let DaemonPorts { mcp, shells, workspaces, bus, .. } = &self.parts.agent_parts.ports;
         if !servers.is_empty() {
             // Rules of tools may name the new servers.
             mcp.replace_servers(server_parts(&configuration, shells)?, &servers);
@@ -240,8 +239,7 @@ impl Reloader {
         // A stopped account leaves its messages on the platform, so the account stops before its
         // people lose access.
         accounts.stop(due).await?;
-        let chosen = self.parts.agent_parts.workspaces.choose(&configuration.agents);
-        if let Err(failure) = chosen {
+        if let Err(failure) = workspaces.choose(&configuration.agents) {
             accounts.restart(due);
             return Err(failure);
         }
@@ -250,7 +248,7 @@ impl Reloader {
         let replaced = catch_panic(self.replace(configuration, changes, made)).await;
         accounts.start(due, channels);
         if changes.has(&["channels"]) {
-            warn_without_owner(&self.parts.agent_parts.bus);
+            warn_without_owner(bus);
         }
         replaced.map_err(|panicked| {
             let message = format!(
@@ -264,7 +262,7 @@ impl Reloader {
     /// Replaces the parts that are in use.
     async fn replace(&self, configuration: Configuration, changes: &SortedChanges, made: NewParts) {
         let NewParts { agents, models, consolidator, channels } = made;
-        let AgentParts { bus, store, .. } = &self.parts.agent_parts;
+        let DaemonPorts { bus, store, .. } = &self.parts.agent_parts.ports;
         bus.change_rules(&channels.admission).await;
         self.parts.agents.replace(agents);
         let answers =
@@ -298,16 +296,16 @@ impl Reloader {
         } else {
             self.parts.examiner.now().models.clone()
         };
+        let DaemonPorts { store, shells, .. } = &self.parts.agent_parts.ports;
         let parts = AgentParts {
             configuration: configuration.clone(),
             models: models.clone(),
-            attachments: attachments(configuration, &self.parts.shells, clock)?,
+            attachments: attachments(configuration, shells, clock)?,
             ..self.parts.agent_parts.clone()
         };
-        let store = parts.store.clone();
         Ok(NewParts {
             agents: parts.agents()?,
-            consolidator: consolidation::consolidator(configuration, &models, &store, clock)?,
+            consolidator: consolidation::consolidator(configuration, &models, store, clock)?,
             channels: configured_channels(configuration, clock)?,
             models,
         })

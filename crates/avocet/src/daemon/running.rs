@@ -4,11 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_bus::Bus;
 use avocet_config::Durability;
 use avocet_gateway::Gateway;
-use avocet_outbox::{ChannelRegistry, Deliverer};
-use avocet_protocol::{Clock, LogStatus, Query, StoreError};
+use avocet_outbox::ChannelRegistry;
+use avocet_protocol::{LogStatus, Query, StoreError};
 use avocet_session::Sessions;
 use avocet_store::{LogHolder, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
@@ -16,6 +15,7 @@ use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::components::audit::Keeper;
+use crate::components::ports::DaemonPorts;
 use crate::configuration::Configuration;
 use crate::daemon::children::Children;
 use crate::daemon::reload::Reloader;
@@ -26,11 +26,8 @@ use crate::redaction;
 const DELIVERING: Duration = Duration::from_secs(5);
 
 pub(crate) struct RunningDaemon {
-    pub(super) store: Arc<SqliteStore>,
-    pub(super) bus: Arc<Bus>,
+    pub(super) ports: DaemonPorts,
     pub(super) sessions: Sessions,
-    pub(super) channels: Arc<ChannelRegistry>,
-    pub(super) deliverer: Deliverer,
     pub(super) gateway: Gateway,
     pub(super) children: Children,
     pub(super) audit: Arc<Keeper>,
@@ -38,7 +35,6 @@ pub(crate) struct RunningDaemon {
     pub(super) intake: Group,
     pub(super) reloader: Arc<Reloader>,
     pub(super) group: Group,
-    pub(super) clock: Arc<dyn Clock>,
 }
 
 /// The choices of a start.
@@ -92,31 +88,31 @@ impl RunningDaemon {
     /// Checks that the receive loops of channels, the writer and the lanes make progress. The last two
     /// have to answer a ping.
     pub(crate) async fn ping(&self) -> Result<(), Stuck> {
-        self.store.ping_writer().await.map_err(Stuck::Log)?;
+        self.ports.store.ping_writer().await.map_err(Stuck::Log)?;
         self.sessions.ping().await.map_err(Stuck::Lanes)?;
-        hung_channel(&self.channels).map_or(Ok(()), Err)
+        hung_channel(&self.ports.channels).map_or(Ok(()), Err)
     }
 
     /// The channels, for reports of their health.
     pub(crate) fn channels(&self) -> &ChannelRegistry {
-        &self.channels
+        &self.ports.channels
     }
 
     /// Reads the numbers of messages and turns in the log.
     pub(crate) async fn log_status(&self) -> Result<LogStatus, StoreError> {
-        self.store.log_status().await
+        self.ports.store.log_status().await
     }
 
     /// Waits until the log belongs to another process, or was deleted or replaced. Returns the
     /// reason.
     pub(crate) async fn lost(&self) -> StoreError {
-        self.store.wait_until_lost().await
+        self.ports.store.wait_until_lost().await
     }
 
     /// Ends the intake: from now on publishers are refused.
     pub(crate) fn end_intake(&self) {
         self.intake.cancel_tasks();
-        self.bus.stop();
+        self.ports.bus.stop();
     }
 
     /// Stops the intake, then the running turns, then the deliveries, then the programs of channels.
@@ -125,7 +121,7 @@ impl RunningDaemon {
         self.end_intake();
         let orderly = async {
             self.sessions.stop(drain).await;
-            if let Err(unfinished) = self.deliverer.stop(DELIVERING).await {
+            if let Err(unfinished) = self.ports.deliverer.stop(DELIVERING).await {
                 tracing::info!(%unfinished, "some deliveries are unfinished; they continue at the \
                     next start");
             }
@@ -145,12 +141,12 @@ impl RunningDaemon {
         self.group.cancel_tasks();
         let group = self.group.clone();
         if let Err(unfinished) =
-            group.wait_for_tasks(self.clock.as_ref(), Duration::from_secs(1)).await
+            group.wait_for_tasks(self.ports.clock.as_ref(), Duration::from_secs(1)).await
         {
             tracing::debug!(%unfinished, "aborting unfinished tasks");
             group.abort_tasks();
         }
         self.audit.note().await;
-        SqliteStore::clone(&self.store).close().await;
+        SqliteStore::clone(&self.ports.store).close().await;
     }
 }

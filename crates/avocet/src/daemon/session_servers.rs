@@ -13,7 +13,7 @@ use avocet_protocol::{
 };
 use avocet_supervise::{Group, run_blocking};
 use avocet_text::Secret;
-use avocet_tools::{SessionOffer, SessionSources};
+use avocet_tools::SessionOffer;
 use tokio_util::sync::CancellationToken;
 
 use crate::components::mcp::complete::complete_sandbox_settings;
@@ -21,8 +21,8 @@ use crate::components::mcp::edit::ServerTable;
 use crate::components::mcp::parts_of_server;
 use crate::components::mcp::programs::ProgramFinder;
 use crate::components::mcp::server_name::valid_name;
+use crate::components::ports::DaemonPorts;
 use crate::components::shell::Shells;
-use crate::components::workspaces::AgentWorkspaces;
 use crate::configuration::Configuration;
 use crate::redaction;
 
@@ -36,10 +36,7 @@ const PLAIN_HEADERS: [&str; 4] = ["accept", "content-type", "origin", "user-agen
 #[derive(Debug)]
 pub(crate) struct EditorServers {
     pub(crate) configuration: Configuration,
-    pub(crate) shells: Arc<Shells>,
-    pub(crate) configured: Arc<McpClient>,
-    pub(crate) workspaces: Arc<AgentWorkspaces>,
-    pub(crate) sources: Arc<SessionSources>,
+    pub(crate) ports: DaemonPorts,
     pub(crate) group: Group,
     /// Ends the servers of a session once others replace them.
     pub(crate) replaced: Arc<Mutex<BTreeMap<SessionId, CancellationToken>>>,
@@ -64,9 +61,9 @@ impl SessionServers for EditorServers {
         redaction::learn(&secrets_of(&servers));
         let planner = ServerPlanner {
             configuration: self.configuration.clone(),
-            shells: self.shells.clone(),
-            tables: self.configured.server_tables(),
-            workspace: self.workspaces.path_of(&session),
+            shells: self.ports.shells.clone(),
+            tables: self.ports.mcp.server_tables(),
+            workspace: self.ports.workspaces.path_of(&session),
         };
         let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
         // Programs are looked for in the file system.
@@ -79,8 +76,9 @@ impl SessionServers for EditorServers {
         if parts.is_empty() {
             return starts;
         }
-        let client = Arc::new(self.configured.with_session_servers(session.as_str(), parts));
-        let offer = self.sources.offer_tools(session.clone(), client.clone());
+        let DaemonPorts { mcp, session_sources, .. } = &self.ports;
+        let client = Arc::new(mcp.with_session_servers(session.as_str(), parts));
+        let offer = session_sources.offer_tools(session.clone(), client.clone());
         self.stop_at_end(session, client.clone(), offer, ended);
         let failed: BTreeMap<String, String> = client.start_all().await.into_iter().collect();
         for start in starts.iter_mut().filter(|start| start.error.is_none()) {

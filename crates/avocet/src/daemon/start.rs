@@ -20,12 +20,13 @@ use crate::components::budgets::{FactWarnings, budgets, tell_unknown_facts};
 use crate::components::checkup::{Examiner, layers};
 use crate::components::clients::{clients, socket_place};
 use crate::components::json_answers::JsonAnswers;
+use crate::components::ports::DaemonPorts;
 use crate::configuration::Configuration;
 use crate::context::CommandContext;
 use crate::daemon::address_files::AddressFiles;
 use crate::daemon::children::Children;
 use crate::daemon::config_file::DaemonConfigFile;
-use crate::daemon::connections::Connections;
+use crate::daemon::connections::ServedAccounts;
 use crate::daemon::intake::Intake;
 use crate::daemon::reload::{LiveAccounts, LiveParts, ReloadState, Reloader};
 use crate::daemon::session_servers::EditorServers;
@@ -76,16 +77,16 @@ impl AnsweringParts {
         options: StartOptions,
     ) -> Result<Self, Failure> {
         let (sessions, agent_parts) = session_parts(context, &parts)?;
-        let DaemonParts { configuration, store, connections, models, clock, group, .. } = &parts;
+        let DaemonParts { configuration, ports, models, group, .. } = &parts;
+        let DaemonPorts { store, channels, deliverer, bus, clock, .. } = ports;
         let Configuration { document, settings, .. } = configuration;
         let facts = Live::<FactWarnings>::default();
         let budgets = budgets(&settings.budgets);
         tell_unknown_facts(document, budgets, models.clone(), facts.clone(), group);
-        let Connections { channels, deliverer, bus, .. } = connections;
         avocet_session::remind(store.as_ref(), channels, clock.as_ref()).await?;
         deliverer.start().await?;
-        parts.memories.start_mirror(group);
-        parts.mcp.start(mcp_services(&sessions, connections));
+        ports.memories.start_mirror(group);
+        ports.mcp.start(mcp_services(&sessions, ports));
         let agents = sessions.agents.clone();
         let lanes = LaneLimits {
             max_running: settings.sessions.max_running,
@@ -100,7 +101,7 @@ impl AnsweringParts {
         }
         let accounts = LiveAccounts::new(accounts, channels);
         let Timers { schedules, consolidator } =
-            Timers::start(configuration, connections, store, models, clock, &intake).await?;
+            Timers::start(configuration, ports, models, &intake).await?;
         let ask_json = JsonAnswers::new(configuration, models.clone(), store.clone(), clock);
         let live = LiveParts {
             accounts,
@@ -110,7 +111,6 @@ impl AnsweringParts {
             consolidator,
             examiner: Live::new(examiner(&parts)),
             facts,
-            shells: parts.shells.clone(),
             summaries: Live::new(summaries(configuration)),
         };
         let schedules = Arc::new(schedules);
@@ -125,66 +125,52 @@ impl AnsweringParts {
         clients: Clients,
         options: StartOptions,
     ) -> Result<RunningDaemon, Failure> {
-        let configuration = &self.parts.configuration;
+        let DaemonParts { configuration, ports: DaemonPorts { clock, .. }, .. } = &self.parts;
         let (running, reloads) = (Live::new(configuration.clone()), Live::default());
         let console = Console::new(ConsoleParts {
             key_file: configuration.web_key(),
             port_file: configuration.web_port(),
             assets: avocet_web::assets(),
-            clock: self.parts.clock.clone(),
+            clock: clock.clone(),
         });
         let operations = Operations {
             config: DaemonConfigFile::of(context, running.clone())?,
             report: Arc::new(self.reporter(reloads.clone())),
             web: console.port(),
-            addresses: Arc::new(AddressFiles::new(self.parts.clock.clone(), context.otherwise.web)),
+            addresses: Arc::new(AddressFiles::new(clock.clone(), context.otherwise.web)),
         };
-        let ports = self.ports(operations);
+        let opened = self.gateway_parts(operations);
         let socket = socket_place(configuration)?;
         let Self { parts, sessions, live, intake, .. } = self;
-        let DaemonParts { store, http, connections, shells, audit, clock, group, .. } = parts;
-        let Connections { channels, programs, webhooks, deliverer, bus, .. } = connections;
+        let DaemonParts { ports, http, accounts, audit, group, .. } = parts;
+        let ServedAccounts { programs, webhooks, .. } = accounts;
         if let Some(listener) = http {
             let (listener, group) = (listener.with_webhooks(webhooks), group.child_group("http"));
-            HttpServer::start(listener, ports.clone(), &console, &group, intake.cancel_token())?;
+            HttpServer::start(listener, opened.clone(), &console, &group, intake.cancel_token())?;
         }
-        console.serve_on_demand(ports.clone(), &group, intake.cancel_token());
-        let gateway = Gateway::open(&socket, clients, ports.clone(), &group)?;
+        console.serve_on_demand(opened.clone(), &group, intake.cancel_token());
+        let gateway = Gateway::open(&socket, clients, opened.clone(), &group)?;
         let is_open = options.intake == ChannelIntake::Open;
         let programs = if is_open { programs } else { Vec::new() };
-        let children = Children::start(programs, &shells, &ports, &group);
+        let children = Children::start(programs, &ports.shells, &opened, &group);
+        let shells = ports.shells.clone();
         group.spawn("sandbox", async move { shells.confirm().await });
         let reloader = Reloader::new(context, running, live, reloads, &group);
         if is_open {
             reloader.start();
         }
-        Ok(RunningDaemon {
-            store,
-            bus,
-            sessions,
-            channels,
-            deliverer,
-            gateway,
-            children,
-            audit,
-            intake,
-            reloader,
-            group,
-            clock,
-        })
+        Ok(RunningDaemon { ports, sessions, gateway, children, audit, intake, reloader, group })
     }
 
     fn reporter(&self, reloads: Live<ReloadState>) -> Reporter {
-        let DaemonParts { store, shells, audit, copies, exporter, clock, .. } = &self.parts;
+        let DaemonParts { ports, audit, copies, exporter, .. } = &self.parts;
         Reporter {
-            store: store.clone(),
+            ports: ports.clone(),
             examiner: self.live.examiner.clone(),
             agents: self.live.agents.clone(),
             reloads,
             facts: self.live.facts.clone(),
-            clock: clock.clone(),
-            started: clock.elapsed(),
-            shells: shells.clone(),
+            started: ports.clock.elapsed(),
             audit: audit.clone(),
             copies: copies.clone(),
             exporter: exporter.clone(),
@@ -193,28 +179,25 @@ impl AnsweringParts {
 
     /// Returns the part that starts the MCP servers of single sessions.
     fn session_servers(&self) -> Arc<EditorServers> {
-        let DaemonParts { configuration, connections, shells, mcp, group, .. } = &self.parts;
+        let DaemonParts { configuration, ports, group, .. } = &self.parts;
         Arc::new(EditorServers {
             configuration: configuration.clone(),
-            shells: shells.clone(),
-            configured: mcp.clone(),
-            workspaces: connections.workspaces.clone(),
-            sources: self.live.agent_parts.session_sources.clone(),
+            ports: ports.clone(),
             group: group.child_group("session servers"),
             replaced: Arc::default(),
         })
     }
 
-    /// Returns the ports for other programs.
-    fn ports(&self, operations: Operations) -> GatewayParts {
+    /// Returns the ports that the gateway opens to other programs.
+    fn gateway_parts(&self, operations: Operations) -> GatewayParts {
         let Operations { config, report, web, addresses } = operations;
         let Self { parts, sessions, schedules, live, .. } = self;
-        let DaemonParts { configuration, store, connections, memories, mcp, clock, .. } = parts;
-        let Connections { attach, files, workspaces, deliverer, bus, .. } = connections;
+        let DaemonParts { configuration, ports, accounts, .. } = parts;
+        let DaemonPorts { store, memories, deliverer, bus, .. } = ports;
         GatewayParts {
             publish: bus.clone(),
             access: bus.clone(),
-            mcp: mcp.clone(),
+            mcp: ports.mcp.clone(),
             memories: memories.memories.clone(),
             mirror: memories.mirror(),
             ask_json: Arc::new(live.ask_json.clone()),
@@ -223,7 +206,7 @@ impl AnsweringParts {
             history: store.clone(),
             config,
             report,
-            events: live.agent_parts.events.clone(),
+            events: ports.events.clone(),
             event_log: store.clone(),
             deliveries: Arc::new(deliverer.clone()),
             approvals: Arc::new(sessions.decisions()),
@@ -235,16 +218,16 @@ impl AnsweringParts {
             session_servers: self.session_servers(),
             schedules: schedules.clone(),
             web,
-            uploads: files.uploads.clone(),
-            program_files: files.programs.clone(),
+            uploads: accounts.files.uploads.clone(),
+            program_files: accounts.files.programs.clone(),
             addresses,
-            workspaces: workspaces.clone(),
-            clock: clock.clone(),
+            workspaces: ports.workspaces.clone(),
+            clock: ports.clock.clone(),
             redactor: redaction::redactor(),
             providers: registry::provider_names(&configuration.document, &configuration.settings),
             agents: live.summaries.clone(),
-            editors: live.agent_parts.editors.clone(),
-            attach: attach.clone(),
+            editors: ports.editors.clone(),
+            attach: accounts.attach.clone(),
         }
     }
 }
@@ -258,17 +241,17 @@ struct Operations {
 }
 
 fn examiner(parts: &DaemonParts) -> Examiner {
-    let DaemonParts { configuration, connections, shells, cgroup, .. } = parts;
+    let DaemonParts { configuration, ports, cgroup, .. } = parts;
     Examiner {
         configuration: configuration.clone(),
-        channels: connections.channels.clone(),
-        webhooks: connections.webhooks.clone(),
+        channels: ports.channels.clone(),
+        webhooks: parts.accounts.webhooks.clone(),
         models: parts.models.clone(),
-        walls: layers::checks(configuration, shells, cgroup.clone()),
-        mirror: parts.memories.mirror(),
-        mcp: Some(parts.mcp.clone()),
+        walls: layers::checks(configuration, &ports.shells, cgroup.clone()),
+        mirror: ports.memories.mirror(),
+        mcp: Some(ports.mcp.clone()),
         is_daemon: true,
         exporter: parts.exporter.clone(),
-        clock: parts.clock.clone(),
+        clock: ports.clock.clone(),
     }
 }

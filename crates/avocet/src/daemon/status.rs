@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Channel, ChannelStatus, Check, Checkup, Clock, DaemonStatus, Health, LastExchanges, Live,
-    McpServers, ProviderStatus, Query, Report, SessionId, StoreError, TelemetryStatus,
+    Channel, ChannelStatus, Check, Checkup, DaemonStatus, Health, LastExchanges, Live, McpServers,
+    ProviderStatus, Query, Report, SessionId, StoreError, TelemetryStatus,
 };
 use avocet_session::Agents;
-use avocet_store::SqliteStore;
 use avocet_telemetry::TelemetryExporter;
 use avocet_text::Redactor;
 
@@ -18,7 +17,7 @@ use crate::components::audit::Keeper;
 use crate::components::budgets::FactWarnings;
 use crate::components::checkup::Examiner;
 use crate::components::mcp;
-use crate::components::shell::Shells;
+use crate::components::ports::DaemonPorts;
 use crate::daemon::copies::Copies;
 use crate::daemon::reload::ReloadState;
 use crate::{disk, redaction};
@@ -26,14 +25,12 @@ use crate::{disk, redaction};
 /// The sources of a report.
 #[derive(Debug)]
 pub(crate) struct Reporter {
-    pub(crate) store: Arc<SqliteStore>,
+    pub(crate) ports: DaemonPorts,
     pub(crate) examiner: Live<Examiner>,
     pub(crate) agents: Live<Agents>,
     pub(crate) reloads: Live<ReloadState>,
     pub(crate) facts: Live<FactWarnings>,
-    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) started: Duration,
-    pub(crate) shells: Arc<Shells>,
     pub(crate) audit: Arc<Keeper>,
     /// `None` if no copies are made at intervals.
     pub(crate) copies: Option<Arc<Copies>>,
@@ -44,31 +41,32 @@ pub(crate) struct Reporter {
 #[async_trait]
 impl Report for Reporter {
     async fn report(&self) -> Result<DaemonStatus, StoreError> {
+        let DaemonPorts { store, shells, clock, .. } = &self.ports;
         let examiner = self.examiner.now();
         let Examiner { configuration, channels, models, mcp, .. } = &*examiner;
         let servers = mcp.as_ref().map(|mcp| mcp.servers()).unwrap_or_default();
         let of_servers = servers.iter().filter_map(mcp::problem);
         let data_dir: &Path = &configuration.data_dir;
-        if self.store.last_writes().failures_in_a_row() > 0 && !disk::is_full(data_dir) {
+        if store.last_writes().failures_in_a_row() > 0 && !disk::is_full(data_dir) {
             // Without pending writes, only this attempt finds out that there is room again.
-            self.store.try_write().await.unwrap_or_default();
+            store.try_write().await.unwrap_or_default();
         }
         let redactor = redaction::redactor();
         let providers = configuration.settings.providers.keys();
         let providers =
             providers.map(|name| provider(models.health().provider_status(name), &redactor));
         let copies_fail = self.copies.as_ref().and_then(|copies| copies.fault());
-        let shells_changed = self.shells.outdated();
+        let shells_changed = shells.outdated();
         Ok(DaemonStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: Some(std::process::id()),
-            uptime_seconds: self.clock.elapsed().saturating_sub(self.started).as_secs(),
+            uptime_seconds: clock.elapsed().saturating_sub(self.started).as_secs(),
             data_dir: configuration.data_dir.display().to_string(),
             model: self.agents.now().agents.default().run.models.main.name().to_owned(),
-            log: self.store.log_status().await?,
+            log: store.log_status().await?,
             audit_fault: self.audit.fault(),
-            log_check: self.store.current_check(),
-            disk: disk::status(data_dir, self.store.last_writes()),
+            log_check: store.current_check(),
+            disk: disk::status(data_dir, store.last_writes()),
             providers: providers.collect(),
             channels: channels
                 .all_channels()
@@ -76,8 +74,7 @@ impl Report for Reporter {
                 .map(|one| channel(one.as_ref(), &redactor))
                 .collect(),
             telemetry: self.exporter.as_ref().map(|one| telemetry(one.export_status(), &redactor)),
-            warnings: self
-                .shells
+            warnings: shells
                 .warning()
                 .into_iter()
                 .chain(shells_changed)
@@ -90,7 +87,7 @@ impl Report for Reporter {
     }
 
     async fn model_of(&self, session: &SessionId) -> Result<String, StoreError> {
-        let status = self.store.session_status(session).await?;
+        let status = self.ports.store.session_status(session).await?;
         Ok(self.agents.now().model_of_session(session, &status))
     }
 

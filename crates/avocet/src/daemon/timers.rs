@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use avocet_jobs::{RunnerParts, ScheduleService};
 use avocet_memory::MemoryConsolidator;
-use avocet_protocol::{Clock, Live};
-use avocet_store::SqliteStore;
+use avocet_protocol::Live;
 use avocet_supervise::Group;
 
 use crate::components::models::Models;
+use crate::components::ports::DaemonPorts;
 use crate::components::schedules::AgentChecklists;
 use crate::components::{consolidation, schedules};
 use crate::configuration::Configuration;
-use crate::daemon::connections::Connections;
 use crate::exit::Failure;
 
 /// The parts that begin work at set times.
@@ -25,13 +24,11 @@ impl Timers {
     /// Starts both. The schedules of the configuration are stored first.
     pub(crate) async fn start(
         configuration: &Configuration,
-        connections: &Connections,
-        store: &Arc<SqliteStore>,
+        ports: &DaemonPorts,
         models: &Models,
-        clock: &Arc<dyn Clock>,
         group: &Group,
     ) -> Result<Self, Failure> {
-        let Connections { channels, workspaces, deliverer, bus, .. } = connections;
+        let DaemonPorts { store, channels, deliverer, bus, workspaces, clock, .. } = ports;
         let runner = RunnerParts {
             schedules: store.clone(),
             destinations: channels.clone(),
