@@ -1,8 +1,7 @@
 //! A copy in memory of the log's access control data, because every message needs it.
 
-use std::sync::{PoisonError, RwLock};
-
 use avocet_protocol::{ChatAddress, PersonId, Role, SenderId, SessionId, StoredAccess};
+use parking_lot::RwLock;
 
 /// Access control data as last read from the log.
 #[derive(Debug, Default)]
@@ -10,12 +9,12 @@ pub(crate) struct AccessCache(RwLock<StoredAccess>);
 
 impl AccessCache {
     pub(crate) fn replace_access(&self, access: StoredAccess) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = access;
+        *self.0.write() = access;
     }
 
     /// Runs `look` on the data under a read lock; `look` must return at once.
     pub(crate) fn read<T>(&self, look: impl FnOnce(&StoredAccess) -> T) -> T {
-        look(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        look(&self.0.read())
     }
 
     /// Returns the role of an admitted person.

@@ -2,10 +2,10 @@
 //! slows loops between two bots (F38).
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::ChatAddress;
+use parking_lot::Mutex;
 
 /// Messages from bots accepted from one chat per minute.
 pub(crate) const BOT_MESSAGES_A_MINUTE: usize = 6;
@@ -18,7 +18,7 @@ pub(crate) struct BotRateLimit(Mutex<BTreeMap<ChatAddress, VecDeque<Duration>>>)
 impl BotRateLimit {
     /// Returns `true` if one more bot message is within the limit.
     pub(crate) fn fits_limit(&self, chat: &ChatAddress, now: Duration) -> bool {
-        let mut chats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut chats = self.0.lock();
         chats.retain(|_, taken| {
             taken.retain(|at| now.saturating_sub(*at) < MINUTE);
             !taken.is_empty()
@@ -28,7 +28,7 @@ impl BotRateLimit {
 
     /// Counts a logged bot message.
     pub(crate) fn count_message(&self, chat: &ChatAddress, now: Duration) {
-        let mut chats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut chats = self.0.lock();
         chats.entry(chat.clone()).or_default().push_back(now);
     }
 }

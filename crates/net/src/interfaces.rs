@@ -1,10 +1,10 @@
 //! The addresses of this host.
 
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::SockaddrStorage;
+use parking_lot::Mutex;
 
 use crate::OwnAddresses;
 
@@ -17,7 +17,7 @@ pub struct InterfaceAddresses {
 
 impl OwnAddresses for InterfaceAddresses {
     fn own_addresses(&self) -> Vec<IpAddr> {
-        let last = &mut *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = &mut *self.last.lock();
         match getifaddrs() {
             Ok(interfaces) => {
                 let storages = interfaces.filter_map(|interface| interface.address);

@@ -10,12 +10,13 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{Clock, within};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -277,19 +278,15 @@ impl HostsProxy {
 impl HostReports<'_> {
     fn report_reached(&self, to: &str) {
         (self.reached)(to);
-        if is_new(&mut self.lock_logged().reached, to) {
+        if is_new(&mut self.logged.lock().reached, to) {
             tracing::info!(host = to, "a program connected to a host");
         }
     }
 
     fn report_refused(&self, to: &str, why: &str) {
-        if is_new(&mut self.lock_logged().refused, to) {
+        if is_new(&mut self.logged.lock().refused, to) {
             tracing::warn!(host = to, why, "refused a program's connection to a host");
         }
-    }
-
-    fn lock_logged(&self) -> MutexGuard<'_, LoggedHosts> {
-        self.logged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,10 +2,10 @@
 //! account is down.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::{AccountName, ChannelName, ChatAddress, ChatId};
+use parking_lot::Mutex;
 
 type AccountKey = (ChannelName, AccountName);
 
@@ -25,7 +25,7 @@ struct LastSuccesses {
 impl AccountSuccesses {
     /// Records a successful delivery to this chat.
     pub(crate) fn record_success(&self, chat: &ChatAddress, now: Duration) {
-        let mut accounts = self.lock_accounts();
+        let mut accounts = self.0.lock();
         let new = LastSuccesses { chat: chat.chat.clone(), at: now, of_another: None };
         let known = accounts.entry(account_of(chat)).or_insert(new);
         if known.chat != chat.chat {
@@ -37,13 +37,9 @@ impl AccountSuccesses {
 
     /// Returns the time of the last success in another chat of the account.
     pub(crate) fn last_success_elsewhere(&self, chat: &ChatAddress) -> Option<Duration> {
-        let accounts = self.lock_accounts();
+        let accounts = self.0.lock();
         let known = accounts.get(&account_of(chat))?;
         if known.chat == chat.chat { known.of_another } else { Some(known.at) }
-    }
-
-    fn lock_accounts(&self) -> MutexGuard<'_, HashMap<AccountKey, LastSuccesses>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

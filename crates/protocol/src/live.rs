@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::mem;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
 
 /// A value that can be replaced while others read it. Clones share the value.
 pub struct Live<T: ?Sized>(Arc<RwLock<Arc<T>>>);
@@ -16,7 +18,7 @@ impl<T: ?Sized> Live<T> {
     /// Returns the current value. The caller keeps this value if another one replaces it.
     #[must_use]
     pub fn now(&self) -> Arc<T> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.read().clone()
     }
 
     /// Replaces the value, for all later calls of [`Self::now`].
@@ -27,7 +29,7 @@ impl<T: ?Sized> Live<T> {
 
     /// Replaces the value by one that is made from it. Other changes wait meanwhile.
     pub fn change(&self, make: impl FnOnce(&T) -> Arc<T>) {
-        let mut value = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut value = self.0.write();
         let new = make(&value);
         let old = mem::replace(&mut *value, new);
         // Unlock first: the destructor of the old value may read the new one.

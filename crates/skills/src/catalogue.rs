@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
@@ -11,6 +11,7 @@ use avocet_protocol::{
 };
 use avocet_supervise::run_blocking;
 use avocet_text::sanitise;
+use parking_lot::Mutex;
 
 use crate::fixed::{self, FixedSkills, read_file, warn_broken};
 use crate::folders::{MAX_ENTRIES, NO_FILE, SkillFolders, is_hidden};
@@ -137,7 +138,7 @@ impl SkillCatalogue {
     }
 
     fn is_new(&self, reason: &str) -> bool {
-        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logged = self.logged.lock();
         // A workspace that changes all the time must not fill the memory.
         if logged.len() > MAX_LOGGED {
             logged.clear();

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use avocet_protocol::{Clock, within};
+use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -35,12 +36,6 @@ struct LiveTask {
     name: Arc<str>,
     /// `None` for a thread, which cannot be aborted.
     abort: Option<AbortHandle>,
-}
-
-impl LiveTasks {
-    fn lock_tasks(&self) -> MutexGuard<'_, BTreeMap<u64, LiveTask>> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The names of tasks that were still running at the deadline.
@@ -100,7 +95,7 @@ impl Group {
             }
             drop(entry);
         }));
-        if let Some(live) = self.live.lock_tasks().get_mut(&number) {
+        if let Some(live) = self.live.tasks.lock().get_mut(&number) {
             live.abort = Some(task.abort_handle());
         }
     }
@@ -162,13 +157,14 @@ impl Group {
     /// Returns the names of the tasks that are still running.
     #[must_use]
     pub fn live_tasks(&self) -> Vec<String> {
-        self.live.lock_tasks().values().map(|task| task.name.to_string()).collect()
+        self.live.tasks.lock().values().map(|task| task.name.to_string()).collect()
     }
 
     /// Ends the tasks of this group immediately, as a crash would. Threads continue.
     pub fn abort_tasks(&self) {
         self.live
-            .lock_tasks()
+            .tasks
+            .lock()
             .values()
             .filter_map(|task| task.abort.as_ref())
             .for_each(AbortHandle::abort);
@@ -194,7 +190,7 @@ impl Group {
     fn enter_task(&self, name: &str) -> LiveTaskGuard {
         let number = self.live.next.fetch_add(1, Ordering::Relaxed);
         let name: Arc<str> = format!("{}/{name}", self.name).into();
-        self.live.lock_tasks().insert(number, LiveTask { name: name.clone(), abort: None });
+        self.live.tasks.lock().insert(number, LiveTask { name: name.clone(), abort: None });
         LiveTaskGuard { live: self.live.clone(), number, name }
     }
 }
@@ -208,7 +204,7 @@ struct LiveTaskGuard {
 
 impl Drop for LiveTaskGuard {
     fn drop(&mut self) {
-        self.live.lock_tasks().remove(&self.number);
+        self.live.tasks.lock().remove(&self.number);
     }
 }
 

@@ -1,7 +1,7 @@
-use std::sync::Mutex;
 use std::time::Duration;
 
 use avocet_testkit::ManualClock;
+use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 
 use super::*;
@@ -16,7 +16,7 @@ async fn keyed_wake_during_a_run_causes_one_more_run() {
             let (ran, go) = (ran.clone(), go.clone());
             async move {
                 go.acquire().await.unwrap().forget();
-                ran.lock().unwrap().push(key);
+                ran.lock().push(key);
             }
         });
     };
@@ -27,7 +27,7 @@ async fn keyed_wake_during_a_run_causes_one_more_run() {
     wake("a");
     go.add_permits(10);
     keyed.group().wait_for_tasks(&ManualClock::default(), Duration::from_secs(1)).await.unwrap();
-    let mut ran = ran.lock().unwrap().clone();
+    let mut ran = ran.lock().clone();
     ran.sort_unstable();
     assert_eq!(ran, ["a", "a", "b"], "many wake-ups are one more run");
     assert!(keyed.is_empty());
@@ -41,14 +41,14 @@ async fn keyed_wake_if_idle_runs_once_and_then_the_work_of_wake_ups_meanwhile() 
         let ran = ran.clone();
         move |_: &str| {
             let ran = ran.clone();
-            async move { ran.lock().unwrap().push(what) }
+            async move { ran.lock().push(what) }
         }
     };
     let first = || {
         let (ran, go) = (ran.clone(), go.clone());
         async move {
             go.notified().await;
-            ran.lock().unwrap().push("first");
+            ran.lock().push("first");
         }
     };
     assert!(!keyed.is_running(&"a"));
@@ -58,7 +58,7 @@ async fn keyed_wake_if_idle_runs_once_and_then_the_work_of_wake_ups_meanwhile() 
     keyed.wake("a", work("never"));
     go.notify_one();
     keyed.group().wait_for_tasks(&ManualClock::default(), Duration::from_secs(1)).await.unwrap();
-    assert_eq!(*ran.lock().unwrap(), ["first", "work"]);
+    assert_eq!(*ran.lock(), ["first", "work"]);
     assert!(keyed.is_empty());
 }
 

@@ -1,8 +1,9 @@
 //! Counts repeated log lines about the same subject instead of writing each.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 /// The interval at which a line is written again while its cause lasts.
 const EVERY: Duration = Duration::from_mins(1);
@@ -36,7 +37,7 @@ impl RepeatedLines {
     /// Decides about a line. Returns `None` if it is to be suppressed; otherwise the number of
     /// lines with the same text that were suppressed since the last written one.
     pub fn note_line(&self, subject: &str, text: &str, now: Duration) -> Option<u64> {
-        let mut subjects = self.lock_subjects();
+        let mut subjects = self.subjects.lock();
         let alike = subjects.get_mut(subject).filter(|known| known.text == text);
         let repeated = match alike {
             Some(known) if now.saturating_sub(known.written_at) < EVERY => {
@@ -61,7 +62,7 @@ impl RepeatedLines {
     /// if no line was written since the cause last ended. If the cause returns within the minute,
     /// its line is suppressed too.
     pub fn note_end(&self, subject: &str) -> Option<u64> {
-        let mut subjects = self.lock_subjects();
+        let mut subjects = self.subjects.lock();
         let known = subjects.get_mut(subject).filter(|known| known.is_written)?;
         known.is_written = false;
         Some(std::mem::take(&mut known.left_out))
@@ -69,11 +70,7 @@ impl RepeatedLines {
 
     /// Like [`Self::note_end`], for a cause whose return is always reported.
     pub fn forget_subject(&self, subject: &str) -> Option<u64> {
-        self.lock_subjects().remove(subject).map(|subject| subject.left_out)
-    }
-
-    fn lock_subjects(&self) -> MutexGuard<'_, BTreeMap<String, LineSubject>> {
-        self.subjects.lock().unwrap_or_else(PoisonError::into_inner)
+        self.subjects.lock().remove(subject).map(|subject| subject.left_out)
     }
 }
 
@@ -114,7 +111,7 @@ mod tests {
             let now = SECOND * u32::try_from(number).unwrap();
             repeats.note_line(&number.to_string(), "x", now);
         }
-        assert_eq!(repeats.lock_subjects().len(), REMEMBERED);
+        assert_eq!(repeats.subjects.lock().len(), REMEMBERED);
         assert_eq!(repeats.forget_subject("0"), None);
     }
 }

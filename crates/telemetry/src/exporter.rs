@@ -27,8 +27,8 @@
 //! so a lost request is made good by the next one. A page that an error has cut is read again, and
 //! `upto` keeps each event from being counted twice. Sums begin at zero with each start.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use avocet_net::NetError;
@@ -38,6 +38,7 @@ use avocet_protocol::{
 };
 use avocet_supervise::{Backoff, Group, RepeatedLines};
 use avocet_text::Redactor;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::batch::{SpanBatch, encode_spans};
@@ -121,7 +122,7 @@ impl TelemetryExporter {
     /// exported yet.
     #[must_use]
     pub fn export_status(&self) -> TelemetryStatus {
-        let exchanges = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let exchanges = self.exchanges.lock().clone();
         let newest = self.parts.log.newest_event().borrow().0;
         let behind = newest.saturating_sub(self.at.load(Ordering::Relaxed));
         TelemetryStatus { exchanges, behind: behind.try_into().unwrap_or_default() }
@@ -311,7 +312,7 @@ impl TelemetryExporter {
 
     fn record_accepted(&self, warning: Option<String>) {
         let now = self.parts.clock.now();
-        self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).succeed(now);
+        self.exchanges.lock().succeed(now);
         if self.lines.note_end("retry").is_some() {
             tracing::info!("the collector of [telemetry] accepts traces again");
         }
@@ -335,7 +336,7 @@ impl TelemetryExporter {
 
     fn record_failure(&self, why: &str) {
         let now = self.parts.clock.now();
-        self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).fail(now, why);
+        self.exchanges.lock().fail(now, why);
     }
 
     fn move_to(&self, at: EventSeq, position: &mut ExportPosition) {

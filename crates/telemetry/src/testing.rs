@@ -1,7 +1,6 @@
 //! Events for the tests of this crate, and a log in memory.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
 use async_trait::async_trait;
 use avocet_protocol::{
@@ -11,6 +10,7 @@ use avocet_protocol::{
     Subscriber, SubscriberName, Timestamp, TraceSubject, TurnFailure, TurnId, Usage, WaitKind,
 };
 use avocet_testkit::START;
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -128,7 +128,7 @@ pub(crate) struct LogInMemory {
 impl LogInMemory {
     /// Adds the last event of a history. Its number is the one behind the newest.
     pub(crate) fn add_history(&self, history: EventHistory) {
-        let mut ends = self.ends.lock().unwrap();
+        let mut ends = self.ends.lock();
         let seq = EventSeq(ends.len() as i64 + 1);
         ends.push((LogEvent { seq, ..history.events.last().unwrap().clone() }, history));
         drop(ends);
@@ -137,7 +137,7 @@ impl LogInMemory {
 
     /// Sets the position of the exporter, as an earlier start does.
     pub(crate) fn start_from(&self, seq: i64) {
-        self.positions.lock().unwrap().insert(SubscriberName::telemetry(), EventSeq(seq));
+        self.positions.lock().insert(SubscriberName::telemetry(), EventSeq(seq));
     }
 
     /// Waits until the exporter has confirmed this event.
@@ -165,7 +165,7 @@ impl EventLog for LogInMemory {
         filter: &EventFilter,
         limit: u32,
     ) -> Result<EventPage, StoreError> {
-        let ends = self.ends.lock().unwrap();
+        let ends = self.ends.lock();
         let events = ends.iter().map(|(event, _)| event.clone());
         let is_meant = |event: &LogEvent| event.seq > after && filter.kinds.contains(&event.kind);
         let events: Vec<_> = events.filter(is_meant).take(limit as usize).collect();
@@ -181,7 +181,7 @@ impl EventLog for LogInMemory {
     }
 
     async fn event_history(&self, event: &LogEvent) -> Result<Option<EventHistory>, StoreError> {
-        let ends = self.ends.lock().unwrap();
+        let ends = self.ends.lock();
         let found = ends.iter().find(|(end, _)| end.seq == event.seq);
         Ok(found.map(|(_, history)| history.clone()))
     }
@@ -197,7 +197,7 @@ impl EventLog for LogInMemory {
     ) -> Result<EventSeq, StoreError> {
         assert_eq!((name.as_str(), from), ("telemetry", None));
         let newest = *self.newest.borrow();
-        Ok(*self.positions.lock().unwrap().entry(name.clone()).or_insert(newest))
+        Ok(*self.positions.lock().entry(name.clone()).or_insert(newest))
     }
 
     async fn confirm_events(

@@ -4,11 +4,12 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use aho_corasick::AhoCorasick;
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
+use parking_lot::RwLock;
 use serde_json::Value;
 
 use crate::Secret;
@@ -70,7 +71,7 @@ impl Redactor {
 
     /// Adds secrets to those that are known, such as the new ones of a changed configuration.
     pub fn learn(&self, secrets: impl IntoIterator<Item = Secret>) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         let is_new = |secret: &Secret| {
             let new = secret.expose().as_bytes();
             !known.secrets.iter().any(|old| old.is(new))
@@ -80,7 +81,7 @@ impl Redactor {
     }
 
     fn known_secrets(&self) -> Arc<KnownSecrets> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.known.read().clone()
     }
 
     /// Returns the text without secrets.

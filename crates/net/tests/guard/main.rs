@@ -7,7 +7,7 @@ mod real_client;
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_net::{
@@ -16,6 +16,7 @@ use avocet_net::{
 };
 use avocet_testkit::ManualClock;
 use bytes::Bytes;
+use parking_lot::Mutex;
 use reqwest::Url;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -39,7 +40,7 @@ struct FakeResolver {
 #[async_trait]
 impl ResolveNames for FakeResolver {
     async fn resolve_name(&self, name: &str) -> Vec<IpAddr> {
-        let mut looked_up = self.looked_up.lock().unwrap();
+        let mut looked_up = self.looked_up.lock();
         let before = looked_up.iter().filter(|one| *one == name).count();
         looked_up.push(name.to_owned());
         let Some(lookups) = self.names.get(name) else { return Vec::new() };
@@ -65,8 +66,8 @@ impl DialAddress for Servers {
         to: &[SocketAddr],
     ) -> Result<Box<dyn DialResponse>, NetError> {
         assert!(!to.is_empty(), "{url} goes nowhere");
-        self.dialled.lock().unwrap().extend(to);
-        self.headers.lock().unwrap().push(headers.len());
+        self.dialled.lock().extend(to);
+        self.headers.lock().push(headers.len());
         Ok(Box::new(RedirectResponse(self.redirects.get(url.as_str()).cloned())))
     }
 }
@@ -149,7 +150,7 @@ async fn asked(url: &str, everywhere: IpAddr) -> String {
     let (names, servers) = (Arc::default(), Arc::default());
     let client = client(&names, &servers).with_resolver(Arc::new(FixedAddress(everywhere)));
     let verdict = verdict(&client.get(url, &[]).await);
-    let dialled = servers.dialled.lock().unwrap();
+    let dialled = servers.dialled.lock();
     assert_eq!(dialled.is_empty(), verdict != "page", "{url} ({everywhere}) at {dialled:?}");
     verdict
 }
@@ -219,8 +220,8 @@ async fn f21_guard_ends_every_case_of_the_corpus_as_expected() {
             last = verdict(&client.get(&case.url, &[]).await);
         }
         assert_eq!(last, case.verdict, "{}", case.about);
-        assert_eq!(*names.looked_up.lock().unwrap(), case.looked_up, "{}", case.about);
-        assert_eq!(*servers.dialled.lock().unwrap(), case.dialled, "{}", case.about);
+        assert_eq!(*names.looked_up.lock(), case.looked_up, "{}", case.about);
+        assert_eq!(*servers.dialled.lock(), case.dialled, "{}", case.about);
     }
 }
 
@@ -239,7 +240,7 @@ async fn get_following_resolves_no_name_that_it_does_not_follow() {
     let follows = |url: &Url| url.host_str().is_some_and(|host| host.ends_with("site.dev"));
     let page = client(&names, &servers).get_following("http://site.dev/", &[], &follows).await;
     assert_eq!(page, Err(FetchError::Elsewhere(Url::parse("http://evil.dev/d").unwrap())));
-    assert_eq!(*names.looked_up.lock().unwrap(), ["site.dev", "www.site.dev"]);
+    assert_eq!(*names.looked_up.lock(), ["site.dev", "www.site.dev"]);
 }
 
 #[tokio::test]
@@ -256,7 +257,7 @@ async fn get_sends_headers_only_to_the_first_origin() {
     let page = client.get("http://8.8.8.8/", &[("authorization", "Bearer sk-1")]).await.unwrap();
     let said = format!("{}public", "max-age=1, no-store, ".repeat(4));
     assert_eq!(page.cache_control, Some(said), "of every answer, and of every line");
-    assert_eq!(*servers.headers.lock().unwrap(), [1, 1, 0, 0, 0]);
+    assert_eq!(*servers.headers.lock(), [1, 1, 0, 0, 0]);
 }
 
 #[tokio::test]
@@ -291,7 +292,7 @@ async fn guard_refuses_addresses_that_the_host_gets_later() {
     struct Moving(Mutex<Vec<IpAddr>>);
     impl OwnAddresses for Moving {
         fn own_addresses(&self) -> Vec<IpAddr> {
-            self.0.lock().unwrap().clone()
+            self.0.lock().clone()
         }
     }
     let (host, servers) = (Arc::new(Moving::default()), Arc::<Servers>::default());
@@ -299,6 +300,6 @@ async fn guard_refuses_addresses_that_the_host_gets_later() {
     let client =
         GuardedClient::new(host.clone(), clock, FetchLimits::default()).with_dialler(servers);
     assert_eq!(verdict(&client.get("http://8.8.8.8/", &[]).await), "page");
-    host.0.lock().unwrap().push("8.8.8.8".parse().unwrap());
+    host.0.lock().push("8.8.8.8".parse().unwrap());
     assert_eq!(verdict(&client.get("http://8.8.8.8/", &[]).await), "an address of this host");
 }

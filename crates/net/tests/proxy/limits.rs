@@ -72,7 +72,7 @@ async fn proxy_limits_the_connections_of_a_program_and_lets_the_next_wait() {
             let (program, (served, _)) = tunnels.first_mut().unwrap();
             served.write_all(b"x").await.unwrap();
             until(program, "x").await;
-            assert_eq!(world.reached.lock().unwrap().len(), MOST);
+            assert_eq!(world.reached.lock().len(), MOST);
             drop(tunnels.pop());
             assert!(until(&mut waits, "\r\n\r\n").await.starts_with("HTTP/1.1 200 "));
         })
@@ -85,7 +85,7 @@ async fn proxy_limits_the_connections_of_all_programs_and_lets_the_next_wait() {
     const MOST: usize = 128;
     let (server, address) = server().await;
     let World { proxy, reached, .. } = World::new(&[address.to_string()], &[]);
-    let on_reached = |to: &str| reached.lock().unwrap().push(to.to_owned());
+    let on_reached = |to: &str| reached.lock().push(to.to_owned());
     let listeners = [(); 5].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
     let serving =
         listeners.iter().map(|one| proxy.serve_listener(one.try_clone().unwrap(), &on_reached));
@@ -111,7 +111,7 @@ async fn proxy_limits_the_connections_of_all_programs_and_lets_the_next_wait() {
         let (program, (served, _)) = tunnels.first_mut().unwrap();
         served.write_all(b"x").await.unwrap();
         until(program, "x").await;
-        assert_eq!(reached.lock().unwrap().len(), MOST);
+        assert_eq!(reached.lock().len(), MOST);
         drop(tunnels.pop());
         assert!(until(&mut waits, "\r\n\r\n").await.starts_with("HTTP/1.1 200 "));
     };

@@ -6,12 +6,13 @@ mod limits;
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_net::{HostsProxy, OpenedHosts, ResolveNames};
 use avocet_protocol::Clock;
 use avocet_testkit::ManualClock;
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -28,7 +29,7 @@ struct FakeResolver {
 #[async_trait]
 impl ResolveNames for FakeResolver {
     async fn resolve_name(&self, name: &str) -> Vec<IpAddr> {
-        self.looked_up.lock().unwrap().push(name.to_owned());
+        self.looked_up.lock().push(name.to_owned());
         self.names.get(name).cloned().unwrap_or_default()
     }
 }
@@ -65,7 +66,7 @@ impl World {
 
     /// Runs `work` while the proxy runs.
     async fn with<T>(&self, work: impl Future<Output = T>) -> T {
-        let reached = |to: &str| self.reached.lock().unwrap().push(to.to_owned());
+        let reached = |to: &str| self.reached.lock().push(to.to_owned());
         tokio::select! {
             ended = self.proxy.serve_listener(self.listener.try_clone().unwrap(), &reached) => {
                 panic!("it does not end by itself: {ended:?}")
@@ -89,7 +90,7 @@ impl World {
     }
 
     fn reached(&self) -> Vec<String> {
-        std::mem::take(&mut *self.reached.lock().unwrap())
+        std::mem::take(&mut *self.reached.lock())
     }
 }
 
@@ -256,7 +257,7 @@ async fn proxy_refuses_a_host_that_is_not_open_with_the_reason_in_the_first_line
     }
     assert!(world.reached().is_empty());
     // A forbidden name is not resolved.
-    let looked_up = world.names.looked_up.lock().unwrap();
+    let looked_up = world.names.looked_up.lock();
     assert!(!looked_up.iter().any(|name| name == "closed.example" || name == "wild.example"));
     let accepted = |server: TcpListener| server.into_std().unwrap().accept();
     assert!(accepted(server).is_err() && accepted(another).is_err(), "a listener was reached");
