@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use avocet_protocol::{SessionId, TurnId};
+use avocet_protocol::{SessionId, TurnId, ignore_result};
 
 /// Capacity of the queue; if it is full, the whole log is searched instead.
 const QUEUE: usize = 1024;
@@ -41,7 +41,10 @@ impl WakeSender {
             self.lost.store(true, Ordering::SeqCst);
             // The receiver may have emptied the queue meanwhile, and then waits without checking
             // `lost`.
-            drop(self.queue.try_send(WakeUp::Everybody));
+            ignore_result(
+                self.queue.try_send(WakeUp::Everybody),
+                "a full queue wakes the receiver, which then checks `lost`",
+            );
         }
     }
 }

@@ -13,7 +13,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Clock, within};
+use avocet_protocol::{Clock, ignore_result, within};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
@@ -178,10 +178,10 @@ impl HostsProxy {
         reports: &HostReports<'_>,
     ) {
         if let Err(refused) = self.pass_request(&mut program, reports).await {
-            // The program may have gone, so a failure is ignored.
-            within(&*self.clock, LINGER.0, send_refusal(program, &refused))
-                .await
-                .unwrap_or_default();
+            ignore_result(
+                within(&*self.clock, LINGER.0, send_refusal(program, &refused)).await,
+                "the program is gone, or does not read the answer",
+            );
         }
     }
 
@@ -388,5 +388,8 @@ async fn send_refusal(mut program: TcpStream, ProxyRefusal { status, why }: &Pro
     // Closing a socket with unread data resets the connection, and the program would lose the
     // answer.
     let mut unread = program.take(LINGER.1);
-    tokio::io::copy(&mut unread, &mut tokio::io::sink()).await.map(drop).unwrap_or_default();
+    ignore_result(
+        tokio::io::copy(&mut unread, &mut tokio::io::sink()).await,
+        "the program has reset the connection, so it waits for no answer",
+    );
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use avocet_protocol::ignore_result;
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::redirect::Policy;
@@ -99,8 +100,10 @@ impl HttpResponse {
 /// Returns the settings that all clients share.
 #[expect(clippy::disallowed_methods, reason = "this is the place that makes HTTP clients")]
 pub(crate) fn client_builder() -> reqwest::ClientBuilder {
-    // A second installation fails, which is harmless: the first one is the same.
-    drop(rustls::crypto::ring::default_provider().install_default());
+    ignore_result(
+        rustls::crypto::ring::default_provider().install_default(),
+        "a second installation fails, and the first one is the same",
+    );
     reqwest::Client::builder()
         .user_agent(concat!("avocet/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_LIMIT)

@@ -3,7 +3,7 @@
 
 use std::task::{Context, Poll, Waker};
 
-use avocet_protocol::{Delivery, DeliveryId, Head, Planned};
+use avocet_protocol::{Delivery, DeliveryId, Head, Planned, ignore_result};
 use tokio::sync::oneshot;
 
 use crate::Deliverer;
@@ -19,8 +19,10 @@ pub struct ReservedSend {
 impl ReservedSend {
     /// Sends a chunk that the log shows as `sending`. `head` is the chunk before that.
     pub fn send(self, head: Head) {
-        // The worker waits for the result, except during an abort, when the next start takes over.
-        drop(self.send.send(head));
+        ignore_result(
+            self.send.send(head),
+            "the worker was aborted, so the next start sends the chunk",
+        );
     }
 }
 

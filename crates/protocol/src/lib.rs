@@ -34,6 +34,7 @@ mod files;
 mod grant;
 mod health;
 mod ids;
+mod ignore_result;
 mod inbound;
 mod job_calls;
 mod job_control;
@@ -139,6 +140,7 @@ pub use ids::{
     IdFault, JobId, MAX_ID_BYTES, MemoryChangeId, MemoryId, MessageId, PlatformId, ScheduleId,
     SenderId, SubscriberName, ToolName, TopicId, TurnId, WaitId,
 };
+pub use ignore_result::ignore_result;
 pub use inbound::{
     ChatKind, Cursor, Inbound, InboundKind, LATE, LoggedInbound, NewInbound, Outcome, Sender,
 };

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Serialize, Serializer};
 
-use crate::Message;
+use crate::{Message, ignore_result};
 
 /// The messages of a request, in order.
 #[derive(Clone, Default, PartialEq)]
@@ -194,9 +194,11 @@ impl SharedMessage {
     ) -> Option<&str> {
         let kept = self.written.as_ref()?;
         if kept.get().is_none() {
-            // If another thread has set it meanwhile, that value is kept.
             let json = write(&self.message)?.into_boxed_str();
-            drop(kept.set(WrittenMessage { api, json }));
+            ignore_result(
+                kept.set(WrittenMessage { api, json }),
+                "another thread has set it meanwhile, and its value is kept",
+            );
         }
         kept.get().filter(|kept| kept.api == api).map(|kept| &*kept.json)
     }

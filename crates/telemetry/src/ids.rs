@@ -1,9 +1,8 @@
 //! The ids of traces and spans. They are derived from the log, so that a span that is exported again
 //! has the same ids.
 
-use std::fmt::Write;
-
 use avocet_protocol::{CallId, EventSeq, TurnId};
+use avocet_text::append_text;
 use sha2::{Digest, Sha256};
 
 /// Bytes of a trace id (OTLP, `Span.trace_id`).
@@ -44,7 +43,7 @@ fn hexadecimal_id<const BYTES: usize>(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     digest.iter().take(BYTES).fold(String::with_capacity(2 * BYTES), |mut digits, byte| {
         // Writing to a string cannot fail.
-        write!(digits, "{byte:02x}").unwrap_or_default();
+        append_text(&mut digits, format_args!("{byte:02x}"));
         digits
     })
 }

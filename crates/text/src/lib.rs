@@ -1,6 +1,7 @@
 //! Tools for texts, one file each: what is cut, hidden, searched or drawn. Knows no message, no
 //! session and no file.
 
+mod append;
 mod complete_part;
 mod key_shapes;
 mod main_argument;
@@ -15,6 +16,7 @@ mod table;
 mod text;
 mod views;
 
+pub use append::{append_line, append_text};
 pub use complete_part::complete_beginning;
 pub use main_argument::{in_one_line, main_argument, whole_main_argument};
 pub use nearest::nearest;

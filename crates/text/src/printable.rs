@@ -1,7 +1,7 @@
 //! Text for a terminal, without characters that move the cursor, change colours or reorder text.
 
+use crate::append::append_text;
 use std::borrow::Cow;
-use std::fmt::Write;
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
@@ -35,7 +35,7 @@ pub fn printable_json(json: &str) -> Cow<'_, str> {
         }
         for unit in c.encode_utf16(&mut [0; 2]) {
             // Writing to a `String` always succeeds.
-            write!(escaped, "\\u{unit:04x}").unwrap_or_default();
+            append_text(&mut escaped, format_args!("\\u{unit:04x}"));
         }
     }
     Cow::Owned(escaped)
