@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::ops::Range;
 use std::sync::Mutex;
 
-use avocet_protocol::REPEAT_MARK;
+use avocet_protocol::chat::REPEAT_MARK;
 use avocet_testkit::discord::DiscordFake;
 use avocet_testkit::telegram::{PostedMessage, TelegramFake};
 use avocet_tests::now;

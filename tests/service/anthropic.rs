@@ -1,7 +1,7 @@
 //! Tests the program with a model of Anthropic: a call, the reasoning before it, and the answer,
 //! across a crash.
 
-use avocet_protocol::without_marks;
+use avocet_protocol::model::without_marks;
 use avocet_testkit::ModelAnswer;
 use avocet_testkit::anthropic::{AnthropicFake, KEY, MODEL, last_results, signature};
 use avocet_tests::{Home, program};

@@ -12,7 +12,7 @@ mod web;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::REPEAT_MARK;
+use avocet_protocol::chat::REPEAT_MARK;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
 use avocet_tests::{DaemonProcess, Home, program};
 use serde_json::json;

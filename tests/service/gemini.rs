@@ -1,6 +1,6 @@
 //! Tests the program with a model of Google: a call, its signature, and the answer, across a crash.
 
-use avocet_protocol::without_marks;
+use avocet_protocol::model::without_marks;
 use avocet_testkit::ModelAnswer;
 use avocet_testkit::gemini::{GeminiFake, KEY, MODEL, last_results, signature};
 use avocet_tests::{Home, program};

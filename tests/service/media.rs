@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use avocet_protocol::without_marks;
+use avocet_protocol::model::without_marks;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
 use avocet_testkit::telegram::{TelegramFake, UserMessage};
 use avocet_testkit::transcription::TranscriptionFake;

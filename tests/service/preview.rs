@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::REPEAT_MARK;
+use avocet_protocol::chat::REPEAT_MARK;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake};
 use avocet_testkit::telegram::{InjectedFault, On, SentMessage, TelegramFake};
 use tokio::sync::Semaphore;

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::time::Duration;
 
-use avocet_protocol::Clock;
+use avocet_protocol::clock::Clock;
 use avocet_supervise::SystemClock;
 use avocet_testkit::discord::DiscordFake;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};

@@ -1,6 +1,6 @@
 //! Tests of Telegram from end to end: the real program between the strict fake and the model.
 
-use avocet_protocol::REPEAT_MARK;
+use avocet_protocol::chat::REPEAT_MARK;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results};
 use avocet_testkit::telegram::{ApiError, InjectedFault, On, TelegramFake, UserMessage, png};
 use avocet_tests::{Home, now, program};

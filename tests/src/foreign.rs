@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_net::{GuardedClient, ResolveNames};
-use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use avocet_protocol::tool::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
 use avocet_supervise::run_blocking;
 use avocet_tools::{AlreadyRegistered, ToolRegistry};
 use schemars::JsonSchema;

@@ -7,7 +7,7 @@ mod home;
 pub mod picture;
 mod process;
 
-use avocet_protocol::{Clock, Timestamp};
+use avocet_protocol::clock::{Clock, Timestamp};
 use avocet_supervise::SystemClock;
 
 pub use home::Home;

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
 use async_trait::async_trait;
-use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use avocet_protocol::tool::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
 use avocet_supervise::run_blocking;
 use schemars::JsonSchema;
 use serde::Deserialize;

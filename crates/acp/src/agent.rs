@@ -20,7 +20,9 @@ use agent_client_protocol::{
     Agent, Client as EditorRole, Error, JsonRpcResponse, on_receive_notification,
     on_receive_request,
 };
-use avocet_protocol::{Clock, CommandHelp, SessionOption};
+use avocet_protocol::channel::CommandHelp;
+use avocet_protocol::clock::Clock;
+use avocet_protocol::session::SessionOption;
 use avocet_supervise::Group;
 use tokio::sync::oneshot;
 

@@ -5,7 +5,9 @@ use agent_client_protocol::v1::schema::{
     ToolCall, ToolCallUpdate,
 };
 use avocet_gateway::DeliveryChunk;
-use avocet_protocol::{ApprovalDecision, Choice, OpenApproval, TurnRecord};
+use avocet_protocol::access::{ApprovalDecision, OpenApproval};
+use avocet_protocol::chat::Choice;
+use avocet_protocol::turn::TurnRecord;
 
 use crate::editor::Editor;
 use crate::place::SessionPlace;

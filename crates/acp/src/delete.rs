@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use agent_client_protocol::Error;
 use avocet_gateway::{Client, ClientError, DeleteSession, RpcError};
-use avocet_protocol::{Clock, SessionId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Clock;
 
 use crate::editor::failed;
 

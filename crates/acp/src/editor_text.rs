@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use avocet_protocol::TurnId;
+use avocet_protocol::ids::TurnId;
 
 /// Ended replies that are remembered, because their deliveries may come later.
 const REMEMBERED: usize = 8;

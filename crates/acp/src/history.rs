@@ -1,7 +1,8 @@
 //! The earlier conversation of a session, replayed to the editor.
 
 use avocet_gateway::{Client, ClientError, MOST_ROWS, ShowSession};
-use avocet_protocol::{LoggedInbound, Origin, SessionId, TurnRecord};
+use avocet_protocol::chat::{LoggedInbound, SessionId};
+use avocet_protocol::turn::{Origin, TurnRecord};
 
 use crate::editor::Editor;
 use crate::place::SessionPlace;

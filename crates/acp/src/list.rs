@@ -2,7 +2,8 @@
 
 use agent_client_protocol::v1::schema::{ListSessionsRequest, ListSessionsResponse, SessionInfo};
 use avocet_gateway::{Client, ListSessions};
-use avocet_protocol::{SessionRow, SessionSummary, Timestamp};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::{SessionRow, SessionSummary};
 
 use crate::editor::{failed, invalid};
 use crate::place::EditorPlaces;

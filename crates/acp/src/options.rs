@@ -9,7 +9,7 @@ use agent_client_protocol::v1::schema::{
     SessionConfigSelectOptions, SessionId, SessionMode, SessionModeState,
     SetSessionConfigOptionResponse, SetSessionModeResponse,
 };
-use avocet_protocol::{SessionOption, SessionOptionValue};
+use avocet_protocol::session::{SessionOption, SessionOptionValue};
 
 /// The settings that the editor has been told; empty if the daemon does not tell them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

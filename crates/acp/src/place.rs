@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::SessionId;
+use avocet_protocol::chat::SessionId;
 
 /// The beginning of the names of these chats.
 const CHATS: &str = SessionId::OF_EDITORS;

@@ -3,7 +3,8 @@
 use agent_client_protocol::v1::schema::{
     Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate,
 };
-use avocet_protocol::{LoggedCall, UPDATE_PLAN};
+use avocet_protocol::tool::UPDATE_PLAN;
+use avocet_protocol::turn::LoggedCall;
 use serde_json::{Map, Value};
 
 /// The names under which models send the entries.

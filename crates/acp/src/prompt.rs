@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource};
 use avocet_gateway::PublishedFile;
-use avocet_protocol::AttachmentKind;
+use avocet_protocol::chat::AttachmentKind;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 

@@ -6,7 +6,8 @@ use std::fmt;
 
 use agent_client_protocol::v1::schema::{HttpHeader, McpServer, McpServerStdio};
 use avocet_gateway::ClientError;
-use avocet_protocol::{SessionId, SessionServerStart};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::session::SessionServerStart;
 use serde_json::{Map, Value, json};
 
 /// The servers that an editor has named for a session. They may hold secrets, so `Debug` shows none of

@@ -15,9 +15,11 @@ use std::sync::Arc;
 use agent_client_protocol::v1;
 use agent_client_protocol::v1::schema::{ContentBlock, PromptResponse, SessionUpdate};
 use avocet_gateway::{Client, ClientError, ClientMethod, DeliveryChunk, Incoming};
-use avocet_protocol::{
-    Choice, DeliveryId, MessageId, MessageStatus, SessionServerStart, TurnId, WaitId, WaitKind,
-};
+use avocet_protocol::chat::Choice;
+use avocet_protocol::ids::{DeliveryId, MessageId, TurnId, WaitId};
+use avocet_protocol::session::SessionServerStart;
+use avocet_protocol::store::MessageStatus;
+use avocet_protocol::tool::WaitKind;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -176,7 +178,7 @@ impl EditorSession {
                 continue;
             }
             let incoming = self.client.as_ref().map(|client| client.incoming().recv_async());
-            let incoming = avocet_protocol::or_pending(incoming);
+            let incoming = avocet_protocol::clock::or_pending(incoming);
             tokio::select! {
                 biased;
                 input = self.inputs.recv_async() => match input {

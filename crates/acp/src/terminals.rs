@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use agent_client_protocol::v1::schema::{ClientCapabilities, Meta, Terminal, ToolCallContent};
-use avocet_protocol::LoggedCall;
+use avocet_protocol::turn::LoggedCall;
 use avocet_text::printable;
 use serde_json::{Map, Value, json};
 

@@ -6,7 +6,9 @@ use agent_client_protocol::v1::schema::{
     ClientCapabilities, Diff, SessionUpdate, ToolCall, ToolCallContent, ToolCallLocation,
     ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
-use avocet_protocol::{CallId, CallState, LoggedCall, OpenApproval, TurnRecord};
+use avocet_protocol::access::OpenApproval;
+use avocet_protocol::ids::CallId;
+use avocet_protocol::turn::{CallState, LoggedCall, TurnRecord};
 use avocet_text::printable;
 use serde_json::{Map, Value};
 

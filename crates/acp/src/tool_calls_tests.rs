@@ -1,4 +1,6 @@
-use avocet_protocol::{Arguments, CallResult, ToolCall as WrittenCall, TurnId};
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::model::{Arguments, ToolCall as WrittenCall};
+use avocet_protocol::turn::CallResult;
 use serde_json::json;
 
 use super::*;

@@ -10,11 +10,15 @@ use avocet_agent::{
     AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, CoreTools, JobPlan, Marks,
     ModelsByTask, PromptSettings, RenderedTurns, TurnContext, TurnEnd, TurnLimits, UsageMeter,
 };
-use avocet_protocol::{
-    Claim, Content, Deltas, Inbound, InboundKind, Inbox, Messages, Model, ModelError, ModelFacts,
-    ModelReply, ModelRequest, NewInbound, Outcome, PermissionMode, Sender, SessionId, Settlement,
-    Spent, Suspects, TurnRecord, Turns, Usage,
+use avocet_protocol::access::PermissionMode;
+use avocet_protocol::chat::{
+    Content, Inbound, InboundKind, NewInbound, Outcome, Sender, SessionId,
 };
+use avocet_protocol::model::{
+    Deltas, Messages, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Spent, Usage,
+};
+use avocet_protocol::store::{Claim, Inbox, Settlement, Suspects, Turns};
+use avocet_protocol::turn::TurnRecord;
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{
@@ -165,7 +169,7 @@ impl BenchHarness {
             kind,
             inbound,
             removed: 0,
-            trust: avocet_protocol::Trust::Full,
+            trust: avocet_protocol::access::Trust::Full,
         };
         self.store.accept(&message, None).await.expect("a log");
         match self.store.claim(&session(), Suspects::Include, Duration::ZERO).await.expect("a log")

@@ -34,10 +34,12 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{
-    Answer, CUT_OFF, CallId, CallState, FILTERED, FailureCode, LoggedCall, ModelReply, NewStep,
-    Origin, Purpose, RequestOptions, Step, StoreError, ToolCall, Trust, TurnFailure, TurnId,
-    TurnRecord, Usage,
+use avocet_protocol::access::Trust;
+use avocet_protocol::ids::{CallId, TurnId};
+use avocet_protocol::model::{ModelReply, RequestOptions, ToolCall, Usage};
+use avocet_protocol::store::{Answer, NewStep, Purpose, StoreError};
+use avocet_protocol::turn::{
+    CUT_OFF, CallState, FILTERED, FailureCode, LoggedCall, Origin, Step, TurnFailure, TurnRecord,
 };
 use avocet_text::end_sentence;
 

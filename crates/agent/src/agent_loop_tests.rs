@@ -1,10 +1,15 @@
 use std::time::Duration;
 
-use avocet_protocol::{
-    Answer, Attachment, AttachmentKind, AttachmentSource, CommandReply, Content, FailureCode,
-    Inbound, InboundKind, Inbox, Memories, Message, ModelError, ModelReply, NewInbound, QueueMode,
-    Reasoning, Role, ScopeFilter, Sender, StoreError, Trust, TurnEvent, Turns, Usage,
+use avocet_protocol::access::{Role, Trust};
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::chat::{
+    Attachment, AttachmentKind, AttachmentSource, Content, Inbound, InboundKind, NewInbound, Sender,
 };
+use avocet_protocol::model::{Message, ModelError, ModelReply, Reasoning, Usage};
+use avocet_protocol::store::{
+    Answer, CommandReply, Inbox, Memories, ScopeFilter, StoreError, Turns,
+};
+use avocet_protocol::turn::{FailureCode, TurnEvent};
 use avocet_testkit::Scripted;
 use serde_json::{Value, json};
 
@@ -181,9 +186,9 @@ async fn conversation_contains_the_notice_of_an_earlier_turn() {
     let harness = AgentHarness::new(vec![Scripted::says("sure")]).await;
     harness.say("go").await;
     let turn = harness.claim().await;
-    let settlement = avocet_protocol::Settlement {
+    let settlement = avocet_protocol::store::Settlement {
         notice: Some("I stopped.".to_owned()),
-        ..avocet_protocol::Settlement::new(avocet_protocol::Outcome::Error)
+        ..avocet_protocol::store::Settlement::new(avocet_protocol::chat::Outcome::Error)
     };
     harness.store.settle(turn.id, &settlement).await.unwrap();
     harness.turn("continue").await;
@@ -211,7 +216,7 @@ async fn f16_steering_messages_reach_the_next_step_with_their_attachments() {
         trust: Trust::Full,
     };
     let mode = harness.store.accept(&mode, None).await.unwrap().id;
-    let steer = avocet_protocol::CommandAction::SetMode(QueueMode::Steer);
+    let steer = avocet_protocol::store::CommandAction::SetMode(QueueMode::Steer);
     harness.store.settle_command(mode, &steer, &CommandReply::default()).await.unwrap();
     let elsewhere = AttachmentSource::Platform("f.jpg".to_owned());
     let photo = Attachment::new(AttachmentKind::Image, elsewhere);

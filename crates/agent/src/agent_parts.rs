@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{
-    Clock, Effort, FetchAttachments, Files, Ledger, Model, PromptFile, Skills, Toolbox, TurnEvents,
-    TurnLog,
-};
+use avocet_protocol::channel::FetchAttachments;
+use avocet_protocol::clock::Clock;
+use avocet_protocol::model::{Effort, Model};
+use avocet_protocol::store::{Ledger, TurnLog};
+use avocet_protocol::tool::{Files, PromptFile, Skills, Toolbox};
+use avocet_protocol::turn::TurnEvents;
 use jiff::tz::TimeZone;
 
 use crate::{AgentRecall, Budgets, CoreTools, Marks, ModelsByTask, RenderedTurns, TurnLimits};

@@ -7,7 +7,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::{Delta, ToolContext, Toolbox, TurnEvent};
+use avocet_protocol::model::Delta;
+use avocet_protocol::tool::{ToolContext, Toolbox};
+use avocet_protocol::turn::TurnEvent;
 use avocet_text::complete_beginning;
 
 /// A checked text must grow by at least one part in so many until it is checked again, so that the

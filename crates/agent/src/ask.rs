@@ -7,9 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use avocet_protocol::{
-    Delta, Message, ModelError, ModelReply, ModelRequest, TurnEvent, TurnRecord,
-};
+use avocet_protocol::model::{Delta, Message, ModelError, ModelReply, ModelRequest};
+use avocet_protocol::turn::{TurnEvent, TurnRecord};
 use avocet_text::end_sentence;
 
 use crate::agent_loop::next_step;

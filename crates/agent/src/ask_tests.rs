@@ -1,7 +1,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource, Message, ModelError};
+use avocet_protocol::chat::{Attachment, AttachmentKind, AttachmentSource};
+use avocet_protocol::model::{Message, ModelError};
 use avocet_testkit::{Scripted, ScriptedModel};
 
 use crate::TurnEnd;

@@ -1,7 +1,9 @@
 //! Opens a private function to benchmarks: building the messages of a turn's first request from the
 //! log.
 
-use avocet_protocol::{Messages, Purpose, TurnRecord};
+use avocet_protocol::model::Messages;
+use avocet_protocol::store::Purpose;
+use avocet_protocol::turn::TurnRecord;
 
 use crate::budgets::UsageContext;
 use crate::{AgentLoop, TurnContext, UsageMeter};

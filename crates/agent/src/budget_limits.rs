@@ -1,6 +1,7 @@
 //! The limits on the cost of models.
 
-use avocet_protocol::{Money, Spending, Total, thousands};
+use avocet_protocol::model::{Money, thousands};
+use avocet_protocol::store::{Spending, Total};
 
 use crate::TurnLimits;
 

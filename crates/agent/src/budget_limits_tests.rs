@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
-use avocet_protocol::{Ledger, ModelFacts, ModelRequest, Price, Purpose, Spent, Usage, UsageEntry};
+use avocet_protocol::model::{ModelFacts, ModelRequest, Price, Spent, Usage};
+use avocet_protocol::store::{Ledger, Purpose, UsageEntry};
 use avocet_testkit::{Scripted, ScriptedModel};
 
 use super::*;

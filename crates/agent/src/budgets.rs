@@ -7,10 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Clock, Delta, Deltas, FailedAttempt, FilesError, Model, ModelError, ModelReply, ModelRequest,
-    Origin, Price, Purpose, Spent, StoreError, TurnRecord, UpkeepBudget, UpkeepLedger, within,
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::model::{
+    Delta, Deltas, FailedAttempt, Model, ModelError, ModelReply, ModelRequest, Price, Spent,
 };
+use avocet_protocol::store::{Purpose, StoreError, UpkeepBudget, UpkeepLedger};
+use avocet_protocol::tool::FilesError;
+use avocet_protocol::turn::{Origin, TurnRecord};
 
 use crate::{AgentLoop, Budgets, TurnLimits, UsageMeter};
 
@@ -21,7 +24,7 @@ pub(crate) struct UsageContext<'m> {
     pub(crate) meter: &'m UsageMeter,
     pub(crate) purpose: Purpose,
     /// The time at which the request is abandoned, by the clock's
-    /// [`elapsed`](avocet_protocol::Clock::elapsed).
+    /// [`elapsed`](avocet_protocol::clock::Clock::elapsed).
     pub(crate) until: Duration,
 }
 

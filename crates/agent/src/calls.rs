@@ -29,11 +29,15 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{
-    CallId, CallResult, CallState, LeastTrust, LogWrite, LoggedCall, LoggedInbound, PreparedCall,
-    Seen, SkillCall, SkillLimit, StoreError, ToolClass, ToolContext, ToolError, ToolOutcome,
-    ToolOutput, Trust, TurnEvent, TurnRecord, Verdict, WaitKind, WaitRequest,
+use avocet_protocol::access::{LeastTrust, Trust};
+use avocet_protocol::chat::LoggedInbound;
+use avocet_protocol::ids::CallId;
+use avocet_protocol::store::StoreError;
+use avocet_protocol::tool::{
+    LogWrite, PreparedCall, Seen, SkillCall, SkillLimit, ToolClass, ToolContext, ToolError,
+    ToolOutcome, ToolOutput, Verdict, WaitKind, WaitRequest,
 };
+use avocet_protocol::turn::{CallResult, CallState, LoggedCall, TurnEvent, TurnRecord};
 use futures_util::future::try_join_all;
 
 use crate::truncate::{CutResult, cut_error, cut_result};

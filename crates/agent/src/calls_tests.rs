@@ -1,7 +1,9 @@
-use avocet_protocol::{
-    CallId, CallResult, Evidence, NewStep, Resolution, ToolCall, ToolClass, Trust, TurnLog,
-    TurnRecord, Turns, Usage, Verdict, WaitKind,
-};
+use avocet_protocol::access::Trust;
+use avocet_protocol::ids::CallId;
+use avocet_protocol::model::{ToolCall, Usage};
+use avocet_protocol::store::{NewStep, Resolution, TurnLog, Turns};
+use avocet_protocol::tool::{Evidence, ToolClass, Verdict, WaitKind};
+use avocet_protocol::turn::{CallResult, TurnRecord};
 use avocet_testkit::Scripted;
 use serde_json::json;
 
@@ -18,9 +20,10 @@ async fn run_calls_runs_parallel_tools_concurrently() {
 
 #[tokio::test]
 async fn run_call_cuts_and_keeps_a_result_that_is_too_large() {
-    for (arguments, most) in
-        [(json!({}), avocet_protocol::Description::MOST_OUTPUT), (json!({ "output": 2000 }), 2000)]
-    {
+    for (arguments, most) in [
+        (json!({}), avocet_protocol::tool::Description::MOST_OUTPUT),
+        (json!({ "output": 2000 }), 2000),
+    ] {
         let call = Scripted::calls(&[("large", arguments)]);
         let harness = AgentHarness::new(vec![call, Scripted::says("long")]).await;
         harness.turn("go").await;
@@ -28,7 +31,8 @@ async fn run_call_cuts_and_keeps_a_result_that_is_too_large() {
         assert!(shown.len() <= most && shown.len() > most - 10, "{}", shown.len());
         assert!(shown.contains("read_result"));
         let kept =
-            avocet_protocol::KeptResults::kept_result(&*harness.store, &session(), "t1s0c0").await;
+            avocet_protocol::store::KeptResults::kept_result(&*harness.store, &session(), "t1s0c0")
+                .await;
         assert_eq!(kept.unwrap().unwrap().body.len(), 100_002);
     }
 }
@@ -86,7 +90,7 @@ async fn died_in(second: &str, class: ToolClass, verdict: Verdict) -> (AgentHarn
     let turn = harness.claim().await;
     let call = |name: &str| ToolCall {
         name: name.to_owned(),
-        arguments: avocet_protocol::Arguments::Object(serde_json::Map::new()),
+        arguments: avocet_protocol::model::Arguments::Object(serde_json::Map::new()),
     };
     let calls = vec![call("post"), call(second)];
     let step = NewStep {

@@ -1,4 +1,8 @@
-use avocet_protocol::{NewWait, SessionId, Timestamp, TurnLog, TurnRecord, Turns, WaitKind};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::{NewWait, TurnLog, Turns};
+use avocet_protocol::tool::WaitKind;
+use avocet_protocol::turn::TurnRecord;
 use avocet_testkit::Scripted;
 use serde_json::{Value, json};
 

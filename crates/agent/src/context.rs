@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{
-    CompactedPast, Messages, ModelFacts, Past, PermissionMode, Roles, Seen, StoreError, ToolSpec,
-    Trust, TurnEvent, TurnRecord, USE_SKILL, estimated_tokens,
-};
+use avocet_protocol::access::{PermissionMode, Roles, Trust};
+use avocet_protocol::model::{Messages, ModelFacts, estimated_tokens};
+use avocet_protocol::store::{CompactedPast, Past, StoreError};
+use avocet_protocol::tool::{Seen, ToolSpec, USE_SKILL};
+use avocet_protocol::turn::{TurnEvent, TurnRecord};
 use jiff::tz::TimeZone;
 
 use crate::budgets::{NoAnswer, UsageContext};

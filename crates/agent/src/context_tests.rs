@@ -2,10 +2,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use avocet_protocol::{
-    CommandAction, CommandReply, CompactedPast, InboundKind, Inbox, Message, Messages,
-    ModelRequest, NewInbound, PermissionMode, Query, Timestamp, TurnId, TurnLog, TurnRecord,
-};
+use avocet_protocol::access::PermissionMode;
+use avocet_protocol::chat::{InboundKind, NewInbound};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::model::{Message, Messages, ModelRequest};
+use avocet_protocol::store::{CommandAction, CommandReply, CompactedPast, Inbox, Query, TurnLog};
+use avocet_protocol::turn::TurnRecord;
 use avocet_store::OldRows;
 use avocet_testkit::{Scripted, ScriptedModel};
 use serde_json::json;

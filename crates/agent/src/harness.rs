@@ -6,11 +6,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
-use avocet_protocol::{
-    Answer, Attachment, CallId, Claim, Content, Inbound, InboundKind, Inbox, LoggedInbound,
-    Message, NewInbound, NewWait, Outcome, PermissionMode, Query, Sender, SessionId, Settlement,
-    StoreError, Suspects, Timestamp, Trust, TurnRecord, Turns, Usage, Verdict, WaitId, WaitRequest,
+use avocet_protocol::access::{PermissionMode, Trust};
+use avocet_protocol::chat::{
+    Attachment, Content, Inbound, InboundKind, LoggedInbound, NewInbound, Outcome, Sender,
+    SessionId,
 };
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, WaitId};
+use avocet_protocol::model::{Message, Usage};
+use avocet_protocol::store::{
+    Answer, Claim, Inbox, NewWait, Query, Settlement, StoreError, Suspects, Turns,
+};
+use avocet_protocol::tool::{Verdict, WaitRequest};
+use avocet_protocol::turn::TurnRecord;
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{
-    CallResult, ChatKind, Content, ImageRef, LoggedCall, LoggedInbound, Message, Messages, Origin,
-    Past, PermissionMode, SentCall, Step, Trust, TurnRecord,
-};
+use avocet_protocol::access::{PermissionMode, Trust};
+use avocet_protocol::chat::{ChatKind, Content, LoggedInbound};
+use avocet_protocol::model::{ImageRef, Message, Messages, SentCall};
+use avocet_protocol::store::Past;
+use avocet_protocol::turn::{CallResult, LoggedCall, Origin, Step, TurnRecord};
 use serde_json::Value;
 
 use crate::history_view::{HistoryView, shown_name};
@@ -252,7 +253,9 @@ pub(crate) fn result_text(result: &CallResult) -> String {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::{Arguments, CallId, CallState, ToolCall, TurnId, Usage};
+    use avocet_protocol::ids::{CallId, TurnId};
+    use avocet_protocol::model::{Arguments, ToolCall, Usage};
+    use avocet_protocol::turn::CallState;
     use serde_json::json;
 
     use super::*;

@@ -1,6 +1,6 @@
 //! Settings for showing the log, and the form of names in it.
 
-use avocet_protocol::PermissionMode;
+use avocet_protocol::access::PermissionMode;
 use jiff::tz::TimeZone;
 
 use crate::{Marks, RenderedTurns};

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, CallId, CallResult, Content, Files, Image,
-    ImageRef, Message, Messages, TurnRecord,
-};
+use avocet_protocol::chat::{Attachment, AttachmentKind, AttachmentSource, Content};
+use avocet_protocol::ids::CallId;
+use avocet_protocol::model::{Image, ImageRef, Message, Messages};
+use avocet_protocol::tool::Files;
+use avocet_protocol::turn::{CallResult, TurnRecord};
 use serde_json::Value;
 
 /// The most pictures of a conversation that are shown: the newest.

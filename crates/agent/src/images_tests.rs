@@ -85,7 +85,7 @@ fn media_type_is_found_by_the_first_bytes() {
 
 #[test]
 fn of_result_takes_pictures_that_were_kept_of_the_same_call() {
-    let call = CallId { turn: avocet_protocol::TurnId(5), step: 1, ordinal: 0 };
+    let call = CallId { turn: avocet_protocol::ids::TurnId(5), step: 1, ordinal: 0 };
     let saved = |path: &str| json!({"image": "image/png", "saved_as": path});
     let paths = |value: Value| -> Vec<String> {
         of_result(call, &CallResult::ok(value)).into_iter().map(|image| image.path).collect()

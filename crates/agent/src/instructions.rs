@@ -1,6 +1,7 @@
 //! The system prompt: the program's own text, and the text of its people in the workspace.
 
-use avocet_protocol::{Files, FilesError, PromptFile, Trust};
+use avocet_protocol::access::Trust;
+use avocet_protocol::tool::{Files, FilesError, PromptFile};
 use avocet_text::sanitise;
 
 /// Files of the workspace that are part of the instructions if they exist, in this order.

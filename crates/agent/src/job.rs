@@ -1,7 +1,9 @@
 //! Jobs go on until their model says that the task is complete, or answers without a call twice in
 //! a row.
 
-use avocet_protocol::{Arguments, CallResult, ModelReply, SessionId, ToolCall, TurnRecord};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::model::{Arguments, ModelReply, ToolCall};
+use avocet_protocol::turn::{CallResult, TurnRecord};
 use serde_json::{Map, json};
 
 /// The line with which a model ends a job.

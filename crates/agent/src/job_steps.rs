@@ -2,10 +2,11 @@
 //! commits and the pull request at the end. They follow from the log and the plan, so that a
 //! job continues after a crash.
 
-use avocet_protocol::{
-    Arguments, CallResult, JOB_BRANCH, JOB_CALLS, JOB_COMMITS, JOB_PULL_REQUEST, JobBranch,
-    JobCommits, LoggedCall, ModelReply, Step, ToolCall, TurnRecord, Usage,
+use avocet_protocol::job::{
+    JOB_BRANCH, JOB_CALLS, JOB_COMMITS, JOB_PULL_REQUEST, JobBranch, JobCommits,
 };
+use avocet_protocol::model::{Arguments, ModelReply, ToolCall, Usage};
+use avocet_protocol::turn::{CallResult, LoggedCall, Step, TurnRecord};
 use avocet_text::end_sentence;
 use serde_json::{Map, Value, json};
 

@@ -1,8 +1,9 @@
 use std::time::Duration;
 
-use avocet_protocol::{
-    Claim, JobChat, JobLimits, JobRules, Jobs, NewJob, Resolution, Suspects, Turns, WaitKind,
+use avocet_protocol::store::{
+    Claim, JobChat, JobLimits, JobRules, Jobs, NewJob, Resolution, Suspects, Turns,
 };
+use avocet_protocol::tool::WaitKind;
 use avocet_testkit::Scripted;
 
 use super::*;

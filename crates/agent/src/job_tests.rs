@@ -1,8 +1,8 @@
 use std::time::Duration;
 
-use avocet_protocol::{
-    Claim, JobChat, JobLimits, JobRules, Jobs, Message, NewJob, Suspects, TurnRecord, Turns,
-};
+use avocet_protocol::model::Message;
+use avocet_protocol::store::{Claim, JobChat, JobLimits, JobRules, Jobs, NewJob, Suspects, Turns};
+use avocet_protocol::turn::TurnRecord;
 use avocet_testkit::Scripted;
 
 use super::*;

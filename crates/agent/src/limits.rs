@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Family, Step};
+use avocet_protocol::store::Family;
+use avocet_protocol::turn::Step;
 
 use crate::job_steps;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::Model;
+use avocet_protocol::model::Model;
 
 /// The models of an agent by task; `None`: the main one.
 #[derive(Debug, Clone, Default)]

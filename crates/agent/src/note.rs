@@ -2,9 +2,14 @@
 //! failed deliveries of the conversation, and recalled memories. The note follows the messages that
 //! a turn answers, and is the same in every request that carries them.
 
-use avocet_protocol::{
-    ChatAddress, ChatKind, ChildMode, LostMessage, MOMENT, Origin, RecalledMemory, SessionReport,
-    SessionReports, Timestamp, Trust, TurnRecord, Undelivered,
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{ChatAddress, ChatKind};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::memory::RecalledMemory;
+use avocet_protocol::model::MOMENT;
+use avocet_protocol::tool::ChildMode;
+use avocet_protocol::turn::{
+    LostMessage, Origin, SessionReport, SessionReports, TurnRecord, Undelivered,
 };
 use jiff::Zoned;
 use jiff::tz::TimeZone;

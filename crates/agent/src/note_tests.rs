@@ -1,7 +1,7 @@
-use avocet_protocol::{
-    Answer, Content, Message, ModelRequest, Outbox, Outcome, Past, PermissionMode, Planned,
-    SendEnd, Settlement, Turns, Usage, without_marks,
-};
+use avocet_protocol::access::PermissionMode;
+use avocet_protocol::chat::{Content, Outcome, Planned};
+use avocet_protocol::model::{Message, ModelRequest, Usage, without_marks};
+use avocet_protocol::store::{Answer, Outbox, Past, SendEnd, Settlement, Turns};
 use avocet_testkit::{FakeRoles, Scripted};
 
 use super::*;

@@ -7,10 +7,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use avocet_protocol::{
-    CallResult, LoggedCall, ModelFacts, Past, SkillLimit, ToolCall, ToolSpec, Toolbox, Trust,
-    TurnRecord, UPDATE_PLAN, USE_SKILL, USE_TOOLS, groups_to_load,
+use avocet_protocol::access::Trust;
+use avocet_protocol::model::{ModelFacts, ToolCall};
+use avocet_protocol::store::Past;
+use avocet_protocol::tool::{
+    SkillLimit, ToolSpec, Toolbox, UPDATE_PLAN, USE_SKILL, USE_TOOLS, groups_to_load,
 };
+use avocet_protocol::turn::{CallResult, LoggedCall, TurnRecord};
 use avocet_text::fits;
 use serde_json::{Value, json};
 

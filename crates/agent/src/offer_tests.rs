@@ -1,8 +1,11 @@
 use std::sync::Arc;
 
-use avocet_protocol::{
-    Arguments, CallId, CallState, Step, ToolSpec, Trust, TurnId, TurnLog, Usage,
-};
+use avocet_protocol::access::Trust;
+use avocet_protocol::ids::{CallId, TurnId};
+use avocet_protocol::model::{Arguments, Usage};
+use avocet_protocol::store::TurnLog;
+use avocet_protocol::tool::ToolSpec;
+use avocet_protocol::turn::{CallState, Step};
 use avocet_testkit::{FakeToolbox, Scripted};
 
 use super::*;
@@ -94,7 +97,7 @@ fn offer_shows_rare_arguments_of_loaded_tools_and_without_deferred_ones() {
         let offer = ToolOffer::new(&specs(), &core, loaded);
         let shell = offer.tools.iter().find(|tool| tool.name == "exec_shell").unwrap();
         let timeout = &shell.parameters["properties"]["timeout"];
-        assert_eq!(avocet_protocol::is_rare(timeout), is_rare, "{core:?} {loaded:?}");
+        assert_eq!(avocet_protocol::tool::is_rare(timeout), is_rare, "{core:?} {loaded:?}");
     }
     assert!(ToolOffer::new(&specs(), &all, &[]).deferred.is_empty());
     // The schemas of two tools cost less than `use_tools`.
@@ -250,7 +253,7 @@ async fn use_tools_without_a_known_group_names_the_groups() {
 fn offer_of_untrusted_tools_hides_their_names_until_they_are_loaded_and_lowers_the_trust() {
     let untrusted = |name: &str| {
         let mut spec = spec(name, "foreign", &json!({}));
-        spec.parameters[avocet_protocol::UNTRUSTED_TOOL] = true.into();
+        spec.parameters[avocet_protocol::tool::UNTRUSTED_TOOL] = true.into();
         spec
     };
     let more = [untrusted("foreign__obey"), untrusted("foreign__run")];

@@ -5,11 +5,13 @@
 //! tool of the program gets a result at once, and ends the turn. The program runs the call, and
 //! sends the real result with its next message. So every call in the log has its result.
 
-use avocet_protocol::{
-    CallResult, END_OF_INSTRUCTIONS, LoggedCall, LoggedInbound, Message, ProgramCall,
-    ProgramMessage, ProgramRequest, ProgramTool, SENT_TO_PROGRAM, SentCall, ToolCall, ToolSpec,
-    TurnRecord,
+use avocet_protocol::bus::{
+    END_OF_INSTRUCTIONS, ProgramCall, ProgramMessage, ProgramRequest, ProgramTool, SENT_TO_PROGRAM,
 };
+use avocet_protocol::chat::LoggedInbound;
+use avocet_protocol::model::{Message, SentCall, ToolCall};
+use avocet_protocol::tool::ToolSpec;
+use avocet_protocol::turn::{CallResult, LoggedCall, TurnRecord};
 use serde_json::Value;
 
 use crate::marks::Marks;

@@ -1,7 +1,8 @@
-use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, Content, Inbox, ModelReply, ProgramMessage,
-    ProgramRequest, ToolCall, Trust,
-};
+use avocet_protocol::access::Trust;
+use avocet_protocol::bus::{ProgramMessage, ProgramRequest};
+use avocet_protocol::chat::{Attachment, AttachmentKind, AttachmentSource, Content};
+use avocet_protocol::model::{ModelReply, ToolCall};
+use avocet_protocol::store::Inbox;
 use avocet_testkit::Scripted;
 use serde_json::{Map, json};
 
@@ -199,8 +200,10 @@ async fn program_that_asks_for_json_gets_an_error_for_a_picture_that_no_model_se
 
 #[test]
 fn program_calls_of_another_turn_are_not_its_own() {
-    let call =
-        ToolCall { name: "weather".to_owned(), arguments: avocet_protocol::Arguments::parse("{}") };
+    let call = ToolCall {
+        name: "weather".to_owned(),
+        arguments: avocet_protocol::model::Arguments::parse("{}"),
+    };
     let turn: TurnRecord = serde_json::from_value(json!({
         "id": "t1", "session": "terminal:local:a", "state": "running", "started_at": 0,
         "origin": {"messages": []}, "steps": [], "notice": null,

@@ -1,6 +1,7 @@
 //! Shows the request that a model would get for a turn, part by part, for inspection.
 
-use avocet_protocol::{Effort, Messages, ModelRequest, TurnRecord, estimated_tokens};
+use avocet_protocol::model::{Effort, Messages, ModelRequest, estimated_tokens};
+use avocet_protocol::turn::TurnRecord;
 
 use crate::budgets::NoAnswer;
 use crate::history::{TurnTrim, beginning, past_turn};
@@ -65,7 +66,7 @@ impl AgentLoop {
         for one in &context.instructions.parts {
             part(format!("instructions: {}", one.source), estimated_tokens(&one.text));
         }
-        let of_tools = tools.iter().map(avocet_protocol::ToolSpec::estimated_tokens).sum();
+        let of_tools = tools.iter().map(avocet_protocol::tool::ToolSpec::estimated_tokens).sum();
         let count = match deferred.len() {
             0 => format!("tools: {}", tools.len()),
             more => format!("tools: {}, deferred: {more}", tools.len()),

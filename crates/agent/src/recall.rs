@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{MemoryScope, Origin, Past, Recall, RecalledMemory, StoreError, TurnRecord};
+use avocet_protocol::memory::{Recall, RecalledMemory};
+use avocet_protocol::store::{MemoryScope, Past, StoreError};
+use avocet_protocol::turn::{Origin, TurnRecord};
 
 use crate::TurnContext;
 

@@ -1,6 +1,9 @@
-use avocet_protocol::{
-    CallId, MemoryId, Message, ModelError, Outcome, Settlement, Timestamp, Trust, Turns,
-};
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::Outcome;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, MemoryId};
+use avocet_protocol::model::{Message, ModelError};
+use avocet_protocol::store::{Settlement, Turns};
 use avocet_testkit::Scripted;
 use serde_json::json;
 

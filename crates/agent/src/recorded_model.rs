@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    CUT_OFF, Deltas, FILTERED, JOB_COMMITS, JOB_SUMMARY, Model, ModelError, ModelFacts, ModelReply,
-    ModelRequest, Money, Spent, Step, TurnRecord,
+use avocet_protocol::job::{JOB_COMMITS, JOB_SUMMARY};
+use avocet_protocol::model::{
+    Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Money, Spent,
 };
+use avocet_protocol::turn::{CUT_OFF, FILTERED, Step, TurnRecord};
 
 use crate::replay_log::ReplayLog;
 use crate::{images, job, job_steps, withheld};

@@ -4,10 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    CallResult, Content, Evidence, Place, PreparedCall, Role, ToolCall, ToolClass, ToolContext,
-    ToolError, ToolOutcome, ToolOutput, ToolSpec, Toolbox, Trust, Verdict, WaitKind, WaitRequest,
+use avocet_protocol::access::{Role, Trust};
+use avocet_protocol::chat::Content;
+use avocet_protocol::model::ToolCall;
+use avocet_protocol::tool::{
+    Evidence, Place, PreparedCall, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
+    ToolSpec, Toolbox, Verdict, WaitKind, WaitRequest,
 };
+use avocet_protocol::turn::CallResult;
 
 use crate::replay_log::ReplayLog;
 

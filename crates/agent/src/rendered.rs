@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use avocet_protocol::{Message, Messages, SharedMessage, TurnId, TurnRecord};
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::model::{Message, Messages, SharedMessage};
+use avocet_protocol::turn::TurnRecord;
 
 use crate::make_valid;
 

@@ -1,6 +1,7 @@
 //! Stops a model that repeats the same call: it gets an explanation in place of the result.
 
-use avocet_protocol::{CallResult, Step, ToolCall};
+use avocet_protocol::model::ToolCall;
+use avocet_protocol::turn::{CallResult, Step};
 
 /// The number of times a call is made although its result is the same.
 const ALLOWED: usize = 2;
@@ -28,7 +29,9 @@ fn is_refusal(result: &CallResult) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::{Arguments, CallId, CallState, LoggedCall, TurnId, Usage};
+    use avocet_protocol::ids::{CallId, TurnId};
+    use avocet_protocol::model::{Arguments, Usage};
+    use avocet_protocol::turn::{CallState, LoggedCall};
     use serde_json::{Map, json};
 
     use super::*;
@@ -41,7 +44,7 @@ mod tests {
         Step {
             number,
             text: String::new(),
-            trust: avocet_protocol::Trust::Full,
+            trust: avocet_protocol::access::Trust::Full,
             usage: Usage::default(),
             calls: vec![LoggedCall {
                 id: CallId { turn: TurnId(1), step: number, ordinal: 0 },

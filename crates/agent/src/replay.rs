@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{
-    CallId, MessageId, Model, Spent, Step, StoreError, ToolCall, TurnRecord, TurnState,
-};
+use avocet_protocol::ids::{CallId, MessageId};
+use avocet_protocol::model::{Model, Spent, ToolCall};
+use avocet_protocol::store::StoreError;
+use avocet_protocol::turn::{Step, TurnRecord, TurnState};
 
 use crate::recorded_model::{RecordedModel, final_text};
 use crate::recorded_toolbox::RecordedToolbox;

@@ -4,12 +4,18 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Attachment, CallId, CallResult, CallState, ChatAddress, CompactedPast, Evidence, Family,
-    FetchAttachments, Ledger, LogWrite, LoggedCall, LoggedInbound, MessageId, NewStep, Past,
-    Purpose, RecalledMemory, SessionId, Spending, Spent, Step, StoreError, Timestamp, ToolCall,
-    ToolClass, Total, TurnId, TurnLog, TurnRecord, UsageEntry,
+use avocet_protocol::channel::FetchAttachments;
+use avocet_protocol::chat::{Attachment, ChatAddress, LoggedInbound, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, MessageId, TurnId};
+use avocet_protocol::memory::RecalledMemory;
+use avocet_protocol::model::{Spent, ToolCall};
+use avocet_protocol::store::{
+    CompactedPast, Family, Ledger, NewStep, Past, Purpose, Spending, StoreError, Total, TurnLog,
+    UsageEntry,
 };
+use avocet_protocol::tool::{Evidence, LogWrite, ToolClass};
+use avocet_protocol::turn::{CallResult, CallState, LoggedCall, Step, TurnRecord};
 
 use crate::agent_loop::open_step;
 use crate::{AgentLogs, CallWait, withheld};

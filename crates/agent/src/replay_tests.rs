@@ -1,11 +1,17 @@
 use std::sync::Arc;
 
-use avocet_protocol::{
-    CUT_OFF, CommandAction, CommandReply, InboundKind, Inbox, JOB_SUMMARY, JobChat, JobLimits,
-    JobRules, Jobs, Message, ModelError, ModelReply, NewInbound, NewJob, NewWait, Origin, Outcome,
-    Query, QueueMode, Resolution, SessionId, Settlement, Timestamp, Trust, Turns, Usage, WaitKind,
-    WaitRequest,
+use avocet_protocol::access::Trust;
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::chat::{InboundKind, NewInbound, Outcome, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::job::JOB_SUMMARY;
+use avocet_protocol::model::{Message, ModelError, ModelReply, Usage};
+use avocet_protocol::store::{
+    CommandAction, CommandReply, Inbox, JobChat, JobLimits, JobRules, Jobs, NewJob, NewWait, Query,
+    Resolution, Settlement, Turns,
 };
+use avocet_protocol::tool::{WaitKind, WaitRequest};
+use avocet_protocol::turn::{CUT_OFF, Origin};
 use avocet_testkit::{Scripted, ScriptedModel};
 use serde_json::{Value, json};
 
@@ -247,7 +253,7 @@ async fn replay_plays_back_a_withheld_answer() {
         };
         let wait = waits.remove(0);
         let id = harness.wait(wait.call, wait.request).await;
-        let denied = avocet_protocol::ApprovalDecision::Denied { why: None }.resolution();
+        let denied = avocet_protocol::access::ApprovalDecision::Denied { why: None }.resolution();
         let resolution = if allowed { Resolution::Run } else { denied };
         harness.store.resolve(id, &resolution).await.unwrap();
         turn = harness.claim().await;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{ModelRequest, NoSample, Purpose, Sample, SampleRequest};
+use avocet_protocol::model::{ModelRequest, NoSample, Sample, SampleRequest};
+use avocet_protocol::store::Purpose;
 
 use crate::budgets::{NoAnswer, UsageContext};
 use crate::{AgentLoop, UsageMeter};

@@ -1,7 +1,8 @@
 //! Shortens results and arguments: of a step long ago, the model needs only the outline. Pure
 //! functions of the log, so that every request shortens alike.
 
-use avocet_protocol::{Message, Past, SentCall};
+use avocet_protocol::model::{Message, SentCall};
+use avocet_protocol::store::Past;
 use serde_json::Value;
 
 /// Sets how much of a message stays.

@@ -1,6 +1,8 @@
 //! Skills in the request of a turn, and the calls that load them.
 
-use avocet_protocol::{CallId, Message, SkillCall, SkillLimit};
+use avocet_protocol::ids::CallId;
+use avocet_protocol::model::Message;
+use avocet_protocol::tool::{SkillCall, SkillLimit};
 use avocet_testkit::Scripted;
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use avocet_protocol::{Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest};
+use avocet_protocol::model::{Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest};
 use avocet_testkit::{Scripted, ScriptedModel};
 
 use crate::harness::AgentHarness;

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{
-    EventDetail, EventFilter, EventKind, EventLog, EventSeq, FailureCode, Ledger, ModelError,
-    ModelReply, Money, Purpose, Query, Spending, Spent, Timestamp, Total, TurnId, Turns, Usage,
-    UsageAtClaim, UsageEntry,
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::model::{ModelError, ModelReply, Money, Spent, Usage};
+use avocet_protocol::store::{
+    EventDetail, EventFilter, EventKind, EventLog, EventSeq, Ledger, Purpose, Query, Spending,
+    Total, Turns, UsageAtClaim, UsageEntry,
 };
+use avocet_protocol::turn::FailureCode;
 use avocet_testkit::Scripted;
 use serde_json::json;
 
@@ -91,9 +94,9 @@ async fn f18_turn_budget_ends_the_turn_and_starts_again_with_the_next() {
         "what was done is kept"
     );
     let turn = harness.record().await.id;
-    let settlement = avocet_protocol::Settlement {
+    let settlement = avocet_protocol::store::Settlement {
         notice: Some(notice),
-        ..avocet_protocol::Settlement::new(avocet_protocol::Outcome::Error)
+        ..avocet_protocol::store::Settlement::new(avocet_protocol::chat::Outcome::Error)
     };
     harness.store.settle(turn, &settlement).await.unwrap();
     assert_eq!(answered(&harness.turn("continue").await), "better");
@@ -117,7 +120,8 @@ async fn f18_turn_budget_counts_empty_answers_and_other_models() {
     let harness = AgentHarness::costing(vec![Scripted::Reply(chained)], per_turn(5.0)).await;
     let notice = failed(harness.turn("hi").await);
     assert!(notice.contains("$6.00 of $5.00"), "{notice}");
-    let rows = harness.store.usage(avocet_protocol::UsageBy::Model, Timestamp(0)).await.unwrap();
+    let rows =
+        harness.store.usage(avocet_protocol::store::UsageBy::Model, Timestamp(0)).await.unwrap();
     let models: Vec<&str> = rows.iter().map(|row| row.of.as_str()).collect();
     assert_eq!(models, ["test/a", "test/b"]);
 }

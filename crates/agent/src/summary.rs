@@ -26,10 +26,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use avocet_protocol::{
-    CompactedPast, Delta, Message, ModelError, ModelRequest, Past, Purpose, Roles, SessionId,
-    StoreError, Trust, TurnId, TurnRecord, estimated_tokens,
-};
+use avocet_protocol::access::{Roles, Trust};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::model::{Delta, Message, ModelError, ModelRequest, estimated_tokens};
+use avocet_protocol::store::{CompactedPast, Past, Purpose, StoreError};
+use avocet_protocol::turn::TurnRecord;
 use avocet_text::end_sentence;
 
 use crate::budgets::{NoAnswer, UsageContext};

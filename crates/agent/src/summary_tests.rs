@@ -1,7 +1,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use avocet_protocol::{Message, ModelRequest, TurnLog};
+use avocet_protocol::model::{Message, ModelRequest};
+use avocet_protocol::store::TurnLog;
 use avocet_testkit::{Scripted, ScriptedModel};
 
 use crate::Compaction;
@@ -32,10 +33,10 @@ async fn summary_of_a_large_model_is_cut_for_a_small_one() {
     harness.turn("question 0").await;
     harness.settle("ok").await;
     let turn = harness.record().await.id;
-    let compacted = avocet_protocol::CompactedPast {
+    let compacted = avocet_protocol::store::CompactedPast {
         summary: Some("blah ".repeat(6000)),
         summary_to: Some(turn),
-        ..avocet_protocol::CompactedPast::default()
+        ..avocet_protocol::store::CompactedPast::default()
     };
     harness.store.record_compaction(&session(), &compacted).await.unwrap();
     harness.agent.limits.turn.context_tokens = 100_000;

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{Model, TurnRecord};
+use avocet_protocol::model::Model;
+use avocet_protocol::turn::TurnRecord;
 
 use crate::context::RequestContext;
 use crate::history::TurnTrim;

@@ -1,6 +1,5 @@
-use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, ModelFacts, ModelRequest, SessionId,
-};
+use avocet_protocol::chat::{Attachment, AttachmentKind, AttachmentSource, SessionId};
+use avocet_protocol::model::{ModelFacts, ModelRequest};
 use avocet_testkit::{Scripted, ScriptedModel};
 
 use super::*;

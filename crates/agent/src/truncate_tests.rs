@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const MAX_RESULT_BYTES: usize = avocet_protocol::Description::MOST_OUTPUT;
+const MAX_RESULT_BYTES: usize = avocet_protocol::tool::Description::MOST_OUTPUT;
 
 fn size(value: &Value) -> usize {
     value.as_str().map_or_else(|| value.to_string().len(), str::len)
@@ -89,7 +89,7 @@ proptest! {
     #[test]
     fn cut_returns_a_value_within_the_limit(
         value in large(),
-        most in avocet_protocol::Description::LEAST_OUTPUT..=MAX_RESULT_BYTES,
+        most in avocet_protocol::tool::Description::LEAST_OUTPUT..=MAX_RESULT_BYTES,
     ) {
         let whole = value.to_string();
         let cut = cut_result(value, "t123456789s99c99", most);

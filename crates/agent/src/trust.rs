@@ -4,10 +4,12 @@ use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
 
-use avocet_protocol::{
-    Content, Inbound, LoggedCall, LoggedInbound, Origin, Past, ProgramRequest, Roles, Seen,
-    SeenCall, Step, Trust, TurnRecord,
-};
+use avocet_protocol::access::{Roles, Trust};
+use avocet_protocol::bus::ProgramRequest;
+use avocet_protocol::chat::{Content, Inbound, LoggedInbound};
+use avocet_protocol::store::Past;
+use avocet_protocol::tool::{Seen, SeenCall};
+use avocet_protocol::turn::{LoggedCall, Origin, Step, TurnRecord};
 
 use crate::history::result_text;
 use crate::images;

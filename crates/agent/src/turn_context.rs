@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{
-    Asker, ChatAddress, ChatKind, Grant, Inbound, LoggedInbound, PermissionMode, Place, Role,
-    Roles, SkillCall, TurnRecord,
-};
+use avocet_protocol::access::{Asker, Grant, PermissionMode, Role, Roles};
+use avocet_protocol::chat::{ChatAddress, ChatKind, Inbound, LoggedInbound};
+use avocet_protocol::tool::{Place, SkillCall};
+use avocet_protocol::turn::TurnRecord;
 use tokio_util::sync::CancellationToken;
 
 use crate::JobPlan;

@@ -1,6 +1,9 @@
 //! The ends of a turn.
 
-use avocet_protocol::{Answer, CallId, TurnFailure, WaitRequest};
+use avocet_protocol::ids::CallId;
+use avocet_protocol::store::Answer;
+use avocet_protocol::tool::WaitRequest;
+use avocet_protocol::turn::TurnFailure;
 
 /// The end of a turn, or its pause.
 #[derive(Debug, Clone, PartialEq)]

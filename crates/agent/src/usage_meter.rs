@@ -7,10 +7,14 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::{
-    FailedRequest, Ledger, Purpose, RequestOutcome, SessionId, Spending, Spent, StoreError,
-    Timestamp, TurnId, UsageAtClaim, UsageEntry,
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::model::Spent;
+use avocet_protocol::store::{
+    Ledger, Purpose, RequestOutcome, Spending, StoreError, UsageAtClaim, UsageEntry,
 };
+use avocet_protocol::turn::FailedRequest;
 
 /// The usage of one turn or compaction that is not in the ledger yet.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use avocet_protocol::{Message, Messages, SentCall, SharedMessage};
+use avocet_protocol::model::{Message, Messages, SentCall, SharedMessage};
 
 /// Makes a history valid:
 ///

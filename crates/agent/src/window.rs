@@ -1,6 +1,9 @@
 //! Computes how much fits into a model's window, and what is dropped first. No I/O.
 
-use avocet_protocol::{Messages, ModelFacts, Past, TOKENS_AN_IMAGE, TurnId, TurnRecord};
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::model::{Messages, ModelFacts, TOKENS_AN_IMAGE};
+use avocet_protocol::store::Past;
+use avocet_protocol::turn::TurnRecord;
 
 use crate::history::{TurnTrim, kept_turn};
 use crate::history_view::HistoryView;
@@ -102,7 +105,7 @@ pub(crate) fn if_it_fits(messages: Messages, has_vision: bool, room: u64) -> Res
 mod tests {
     use std::sync::Arc;
 
-    use avocet_protocol::PermissionMode;
+    use avocet_protocol::access::PermissionMode;
     use avocet_testkit::Scripted;
     use jiff::tz::TimeZone;
 

@@ -1,7 +1,8 @@
 //! Withholds an answer that could leak information after the model has read untrusted content. The
 //! answer becomes a call that a person has to approve, and is sent after the approval.
 
-use avocet_protocol::{Arguments, CallResult, LoggedCall, Step, ToolCall, TurnRecord};
+use avocet_protocol::model::{Arguments, ToolCall};
+use avocet_protocol::turn::{CallResult, LoggedCall, Step, TurnRecord};
 use serde_json::Map;
 
 /// The name of that call, which no tool has. If a model writes such a call itself, it is treated as

@@ -1,6 +1,8 @@
-use avocet_protocol::{
-    CallId, ModelReply, NewStep, Resolution, ToolCall, Trust, TurnLog, TurnRecord, Turns, Usage,
-};
+use avocet_protocol::access::Trust;
+use avocet_protocol::ids::CallId;
+use avocet_protocol::model::{ModelReply, ToolCall, Usage};
+use avocet_protocol::store::{NewStep, Resolution, TurnLog, Turns};
+use avocet_protocol::turn::TurnRecord;
 use avocet_testkit::Scripted;
 use serde_json::{Map, json};
 
@@ -21,7 +23,7 @@ fn as_text(written: &str) -> Scripted {
 }
 
 fn denied() -> Resolution {
-    avocet_protocol::ApprovalDecision::Denied { why: None }.resolution()
+    avocet_protocol::access::ApprovalDecision::Denied { why: None }.resolution()
 }
 
 /// Resumes the turn after the decision about its call, with these answers.
@@ -73,7 +75,7 @@ async fn call_as_text_still_waits_after_a_crash_before_its_start() {
 
 #[tokio::test]
 async fn call_as_text_that_is_denied_leaves_its_text_in_the_answer() {
-    let expired = Resolution::Error(avocet_protocol::EXPIRED.to_owned());
+    let expired = Resolution::Error(avocet_protocol::access::EXPIRED.to_owned());
     for resolution in [denied(), expired] {
         let harness = AgentHarness::new(vec![as_text(WRITTEN)]).await;
         let end = harness.turn("how do I post?").await;

@@ -1,6 +1,9 @@
 //! Decides if an answer is withheld, and what people see of it while it is written.
 
-use avocet_protocol::{CallId, ToolContext, Trust, TurnRecord};
+use avocet_protocol::access::Trust;
+use avocet_protocol::ids::CallId;
+use avocet_protocol::tool::ToolContext;
+use avocet_protocol::turn::TurnRecord;
 
 use crate::answer_view::AnswerView;
 use crate::calls::StepContext;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 
 use avocet_config::{Document, Profile, References, Settings};
-use avocet_protocol::NewSchedule;
+use avocet_protocol::schedule::NewSchedule;
 use avocet_sandbox::{PathProtection, RootAccess};
 use avocet_store::DATABASE;
 

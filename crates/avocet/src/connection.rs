@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use avocet_gateway::{Client, ClientError, NoParams, Ping};
-use avocet_protocol::{Clock, within};
+use avocet_protocol::clock::{Clock, within};
 
 use crate::configuration::Configuration;
 use crate::context::CommandContext;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use avocet_net::GuardedClient;
-use avocet_protocol::Clock;
+use avocet_protocol::clock::Clock;
 use avocet_supervise::Group;
 use avocet_tools::{AlreadyRegistered, ToolRegistry};
 use clap::Args;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use avocet_protocol::{DiskStatus, LastExchanges};
+use avocet_protocol::daemon::{DiskStatus, LastExchanges};
 
 /// With fewer free bytes, the next writes fail.
 const FULL: u64 = 1024 * 1024;
@@ -82,7 +82,7 @@ pub(crate) fn bytes(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::Timestamp;
+    use avocet_protocol::clock::Timestamp;
 
     use super::*;
 

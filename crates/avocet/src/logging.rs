@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, OnceLock};
 
 use avocet_config::{ConfigError, Document, Log, LogFormat};
-use avocet_protocol::Clock;
+use avocet_protocol::clock::Clock;
 use avocet_supervise::Group;
 use avocet_text::nearest;
 use serde_json::json;

@@ -4,7 +4,8 @@
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
-use avocet_protocol::{LastExchanges, Timestamp};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::daemon::LastExchanges;
 use avocet_text::{printable, printable_json};
 use jiff::tz::TimeZone;
 use serde::Serialize;

@@ -2,7 +2,7 @@
 //! its configuration and its making itself, through [`ProviderConfig`] or [`ChannelConfig`].
 //!
 //! [`ProviderConfig`]: avocet_llm::ProviderConfig
-//! [`ChannelConfig`]: avocet_protocol::ChannelConfig
+//! [`ChannelConfig`]: avocet_protocol::channel::ChannelConfig
 
 mod channels;
 mod child_access;
@@ -15,7 +15,7 @@ mod services;
 use std::sync::Arc;
 
 use avocet_config::{ConfigError, Document, Settings};
-use avocet_protocol::Clock;
+use avocet_protocol::clock::Clock;
 use avocet_supervise::SystemClock;
 use avocet_tools::{BUILT_IN, ToolRegistry};
 

@@ -9,7 +9,7 @@ use avocet_external::ExternalGroup;
 use avocet_http::{HookConfig, HttpConfig, HttpToken};
 use avocet_llm::{EmbeddingsConfig, ModelConfig, OpenAiConfig, SpeechConfig, TranscriptionConfig};
 use avocet_mcp::McpServerConfig;
-use avocet_protocol::Clock;
+use avocet_protocol::clock::Clock;
 use avocet_supervise::SystemClock;
 use avocet_telemetry::TelemetryConfig;
 use avocet_testkit::ManualClock;

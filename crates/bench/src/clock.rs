@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use async_trait::async_trait;
-use avocet_protocol::{Clock, Timestamp, within};
+use avocet_protocol::clock::{Clock, Timestamp, within};
 
 /// Timeout for any single action of the daemon.
 const TIMEOUT: Duration = Duration::from_secs(60);

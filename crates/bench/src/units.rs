@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::thousands;
+use avocet_protocol::model::thousands;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FigureUnit {

@@ -2,10 +2,11 @@
 //! checked here, becomes one transaction of the log, and then takes effect in memory.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    AccessControl, AccessError, Asker, ChatAddress, ChatLink, Decision, Inbound, Pairing, Person,
-    PersonId, Role, Roles, SessionId, StoreError,
+use avocet_protocol::access::{
+    AccessControl, AccessError, Asker, ChatLink, Decision, Pairing, Person, PersonId, Role, Roles,
 };
+use avocet_protocol::chat::{ChatAddress, Inbound, SessionId};
+use avocet_protocol::store::StoreError;
 use tokio::sync::RwLockWriteGuard;
 
 use crate::pairing::is_open;

@@ -1,6 +1,8 @@
 //! A copy in memory of the log's access control data, because every message needs it.
 
-use avocet_protocol::{ChatAddress, PersonId, Role, SenderId, SessionId, StoredAccess};
+use avocet_protocol::access::{PersonId, Role, StoredAccess};
+use avocet_protocol::chat::{ChatAddress, SessionId};
+use avocet_protocol::ids::SenderId;
 use parking_lot::RwLock;
 
 /// Access control data as last read from the log.

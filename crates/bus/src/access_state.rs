@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{Allow, ChatKind, Inbound, People, StoreError};
+use avocet_protocol::access::{Allow, People};
+use avocet_protocol::chat::{ChatKind, Inbound};
+use avocet_protocol::store::StoreError;
 use tokio::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::Admission;

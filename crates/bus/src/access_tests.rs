@@ -1,10 +1,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{
-    Allow, AllowLists, ChatKind, Claim, Content, GroupRules, Outbox, People, Publish, PublishError,
-    Query, Quote, Receipt, SendEnd, Sender, Suspects, Turns,
-};
+use avocet_protocol::access::{Allow, AllowLists, GroupRules, People};
+use avocet_protocol::bus::{Publish, PublishError};
+use avocet_protocol::chat::{ChatKind, Content, Quote, Receipt, Sender};
+use avocet_protocol::store::{Claim, Outbox, Query, SendEnd, Suspects, Turns};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeDestinations, ManualClock};

@@ -33,11 +33,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use avocet_protocol::{
-    AccountName, Allow, Attachment, ChannelName, ChatAddress, ChatKind, Content, IdError, Inbound,
-    InboundKind, Live, LoggedInbound, NewInbound, PersonId, PublishError, Quote, Role, Sender,
-    SenderId, SessionId, Trust,
+use avocet_protocol::access::{Allow, PersonId, Role, Trust};
+use avocet_protocol::bus::PublishError;
+use avocet_protocol::chat::{
+    Attachment, ChatAddress, ChatKind, Content, Inbound, InboundKind, LoggedInbound, NewInbound,
+    Quote, Sender, SessionId,
 };
+use avocet_protocol::daemon::Live;
+use avocet_protocol::ids::{AccountName, ChannelName, IdError, SenderId};
 use avocet_text::sanitise;
 
 use crate::access_cache::AccessCache;

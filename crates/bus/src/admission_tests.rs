@@ -1,6 +1,5 @@
-use avocet_protocol::{
-    AllowLists, AttachmentKind, AttachmentSource, GroupRules, Person, StoredAccess,
-};
+use avocet_protocol::access::{AllowLists, GroupRules, Person, StoredAccess};
+use avocet_protocol::chat::{AttachmentKind, AttachmentSource};
 use proptest::prelude::*;
 
 use super::*;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use avocet_protocol::ChatAddress;
+use avocet_protocol::chat::ChatAddress;
 use parking_lot::Mutex;
 
 /// Messages from bots accepted from one chat per minute.

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{
-    AccessError, Allow, ChatAddress, ChatKind, Choice, Content, Decision, DecisionEffect, Inbound,
-    InboundKind, NewInbound, Pairing, PairingCode, PersonId, Planned, PublishError, Role, Roles,
-    SettledPairing, Timestamp,
+use avocet_protocol::access::{
+    AccessError, Allow, Decision, DecisionEffect, Pairing, PairingCode, PersonId, Role, Roles,
+    SettledPairing,
 };
+use avocet_protocol::bus::PublishError;
+use avocet_protocol::chat::{
+    ChatAddress, ChatKind, Choice, Content, Inbound, InboundKind, NewInbound, Planned,
+};
+use avocet_protocol::clock::Timestamp;
 use avocet_text::sanitise;
 
 use crate::Bus;

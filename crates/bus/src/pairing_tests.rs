@@ -1,4 +1,4 @@
-use avocet_protocol::Decision;
+use avocet_protocol::access::Decision;
 
 use super::*;
 

@@ -39,11 +39,16 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Accepted, AcceptedAs, AccountName, ChannelName, ChatAddress, Clock, Content, Correction,
-    Cursor, DedupeKey, Deliveries, Destinations, Enqueued, Inbound, InboundKind, Inbox,
-    LoggedInbound, NewInbound, OpenQuestion, OrderHold, Outbound, Outbox, People, Publish,
-    PublishError, SessionId, StoreError, WakeLanes,
+use avocet_protocol::access::People;
+use avocet_protocol::bus::{Deliveries, Destinations, OrderHold, Publish, PublishError, WakeLanes};
+use avocet_protocol::chat::{
+    ChatAddress, Content, Cursor, Inbound, InboundKind, LoggedInbound, NewInbound, Outbound,
+    SessionId,
+};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey};
+use avocet_protocol::store::{
+    Accepted, AcceptedAs, Correction, Enqueued, Inbox, OpenQuestion, Outbox, StoreError,
 };
 use tokio_util::sync::CancellationToken;
 

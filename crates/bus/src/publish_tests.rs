@@ -1,8 +1,11 @@
 use std::time::Duration;
 
-use avocet_protocol::{
-    Allow, AllowLists, ChatAddress, CommandAction, CommandReply, Content, MessageId, NoCorrection,
-    OrderTicket, PublishOrder, QueueMode, Sender, SessionId, StoreError, Suspects, Turns,
+use avocet_protocol::access::{Allow, AllowLists};
+use avocet_protocol::bus::{OrderTicket, PublishOrder, QueueMode};
+use avocet_protocol::chat::{ChatAddress, Content, Sender, SessionId};
+use avocet_protocol::ids::MessageId;
+use avocet_protocol::store::{
+    CommandAction, CommandReply, NoCorrection, StoreError, Suspects, Turns,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -155,7 +158,7 @@ async fn readmit_refuses_a_removed_sender() {
     let BusHarness { bus, store, _log, .. } = harness().await;
     bus.publish(inbound("1", "hello"), None).await.unwrap();
     let claim = store.claim(&session(), Suspects::Exclude, Duration::ZERO).await.unwrap();
-    let avocet_protocol::Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
+    let avocet_protocol::store::Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
     let message = claimed.turn.origin.messages()[0].clone();
     assert_eq!(bus.readmit_message(message.clone()).unwrap().into_inner(), message);
     let (strict, _) = open(Admission::default(), &store, &Arc::default(), &Arc::default()).await;
@@ -222,7 +225,7 @@ async fn publish_admits_a_correction_like_any_message() {
     let command = bus.publish(edit("3", "/new"), None).await;
     assert_eq!(command, Err(PublishError::NoCorrection(NoCorrection::Command)));
     let claim = store.claim(&session(), Suspects::Exclude, Duration::ZERO).await.unwrap();
-    let avocet_protocol::Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
+    let avocet_protocol::store::Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
     let [message] = claimed.turn.origin.messages() else { panic!("{claimed:?}") };
     assert_eq!(message.message.inbound.content.text, "hello");
 }

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use avocet_protocol::{SessionId, TurnId, ignore_result};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::ignore_result;
 
 /// Capacity of the queue; if it is full, the whole log is searched instead.
 const QUEUE: usize = 1024;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{Allow, AllowLists, ChatId, GroupRules, IdError, SenderId};
+use avocet_protocol::access::{Allow, AllowLists, GroupRules};
+use avocet_protocol::ids::{ChatId, IdError, SenderId};
 
 use crate::GroupConfig;
 

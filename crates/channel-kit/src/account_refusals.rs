@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::Clock;
+use avocet_protocol::clock::Clock;
 
 /// The waits after the first refusals. Each further one waits as long as the last of these.
 const WAITS: [Duration; 4] = [

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use avocet_protocol::{Style, StyleRange};
+use avocet_protocol::chat::{Style, StyleRange};
 
 use crate::ranges::touches_any;
 use crate::styled::Styled;

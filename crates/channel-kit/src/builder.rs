@@ -2,7 +2,7 @@
 //! styles.
 
 use crate::styled::Styled;
-use avocet_protocol::{Style, StyleRange};
+use avocet_protocol::chat::{Style, StyleRange};
 
 /// The number of levels at which lists and inner quotes are indented. Deeper levels look like the
 /// last.

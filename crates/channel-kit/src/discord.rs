@@ -8,7 +8,7 @@ use writer::{WrittenMarkdown, write};
 use crate::render::{read_written, render_with_headings};
 use crate::split::Limit;
 use crate::styled::Styled;
-use avocet_protocol::{Content, Style, StyleRange};
+use avocet_protocol::chat::{Content, Style, StyleRange};
 
 /// The longest content of a message, in characters (Discord API, "Create Message").
 pub const MAX_CONTENT: usize = 2000;

@@ -4,7 +4,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, Health, LastExchanges};
+use avocet_protocol::channel::Health;
+use avocet_protocol::clock::Clock;
+use avocet_protocol::daemon::LastExchanges;
 
 /// An account without an answer from the platform for this long is down, even without a failed
 /// request: all channels poll at least that often.

@@ -28,10 +28,11 @@
 
 use std::convert::Infallible;
 
-use avocet_protocol::{
-    Accepted, AcceptedAs, AccountName, ChannelContext, ChannelError, ChannelName, ChatKind,
-    Content, Cursor, DedupeKey, IdError, Inbound, PublishError, Quote, StoreError,
-};
+use avocet_protocol::bus::PublishError;
+use avocet_protocol::channel::{ChannelContext, ChannelError};
+use avocet_protocol::chat::{ChatKind, Content, Cursor, Inbound, Quote};
+use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey, IdError};
+use avocet_protocol::store::{Accepted, AcceptedAs, StoreError};
 use avocet_supervise::with_retry;
 
 /// Commits the updates of one account to the log. A write that fails temporarily, for example on a

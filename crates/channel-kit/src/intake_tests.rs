@@ -1,6 +1,8 @@
 use std::sync::Arc;
 
-use avocet_protocol::{AcceptedAs, ChatKind, SenderId};
+use avocet_protocol::chat::ChatKind;
+use avocet_protocol::ids::SenderId;
+use avocet_protocol::store::AcceptedAs;
 use avocet_testkit::{FakeBus, FakeDestinations, ManualClock};
 
 use super::*;
@@ -47,7 +49,7 @@ fn cursor(position: &str) -> Cursor {
 }
 
 fn message(key: &str, chat: ChatKind) -> Inbound {
-    let sender = avocet_protocol::Sender::new(SenderId::parse("7").unwrap());
+    let sender = avocet_protocol::chat::Sender::new(SenderId::parse("7").unwrap());
     let content = Content::text("hello");
     let address = "x:main:7".parse().unwrap();
     Inbound { chat, ..Inbound::new(address, sender, key.parse().unwrap(), content) }

@@ -40,7 +40,7 @@ mod token_chars;
 
 pub use access::BotAccess;
 pub use account_refusals::AccountRefusals;
-pub use avocet_protocol::{Style, StyleRange};
+pub use avocet_protocol::chat::{Style, StyleRange};
 pub use exchanges::Exchanges;
 pub use group::{GroupConfig, GroupIds};
 pub use intake::{Converted, Intake, Stopped, Taken, Unreadable};

@@ -10,7 +10,7 @@ use crate::styled::Styled;
 /// A part of a text with tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableSegment {
-    /// Rendered text. Headings of the first three levels have [`avocet_protocol::Style::Heading`].
+    /// Rendered text. Headings of the first three levels have [`avocet_protocol::chat::Style::Heading`].
     Text(Styled),
     /// Sent as a table of the platform.
     Table(NativeTable),

@@ -37,7 +37,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{ChatId, Clock};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::ids::ChatId;
 
 use line::{ChatQueue, QueuePosition};
 use refusals::RecentRefusals;

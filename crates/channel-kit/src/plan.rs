@@ -1,6 +1,6 @@
 //! Cuts a reply into messages, and numbers them on request: `(1/3)`.
 
-use avocet_protocol::Content;
+use avocet_protocol::chat::Content;
 
 use crate::split::{Limit, split};
 use crate::styled::Styled;
@@ -69,7 +69,7 @@ fn split_messages(styled: &Styled, limit: Limit, numbered: bool) -> Vec<Styled> 
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::Choice;
+    use avocet_protocol::chat::Choice;
 
     use super::*;
 

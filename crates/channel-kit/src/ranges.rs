@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use avocet_protocol::{Style, StyleRange};
+use avocet_protocol::chat::{Style, StyleRange};
 
 /// Returns the same styles at the same places as sorted, properly nested ranges. All ranges are
 /// non-empty and outside of ranges of their own style. Equal styles that touch are joined, except

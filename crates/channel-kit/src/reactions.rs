@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use avocet_protocol::Quote;
+use avocet_protocol::chat::Quote;
 
 /// Chats whose reactions are kept.
 const MAX_CHATS: usize = 10_000;

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::Clock;
+use avocet_protocol::clock::Clock;
 
 /// The time beyond the expected one after which a loop counts as hung: enough for a slow machine.
 const GRACE: Duration = Duration::from_mins(2);

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use avocet_protocol::Quote;
+use avocet_protocol::chat::Quote;
 
 /// Longest text of a message that is kept, in characters.
 const MAX_TEXT: usize = 600;

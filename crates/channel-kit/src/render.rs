@@ -13,7 +13,7 @@ use crate::pieces::{MarkdownPiece, split_pieces};
 use crate::source::{prepare_escaped, prepare_source};
 use crate::styled::{Styled, from_first_line};
 use crate::table::TextTable;
-use avocet_protocol::{Content, Style};
+use avocet_protocol::chat::{Content, Style};
 
 impl Styled {
     /// Returns the text of a message with its styles. A planned message is rendered already.

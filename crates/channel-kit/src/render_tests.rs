@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::testing::{assert_valid, corpus, soup, visible};
-use avocet_protocol::StyleRange;
+use avocet_protocol::chat::StyleRange;
 
 /// Formats styled text for the expectations of tests: `{b:bold}`.
 fn shown(styled: &Styled) -> String {

@@ -35,7 +35,7 @@
 //!
 //! A stage that fails leaves the cursor in place, and the platform reports the update again.
 
-use avocet_protocol::Cursor;
+use avocet_protocol::chat::Cursor;
 
 use crate::{Converted, Intake, Stopped, Taken};
 

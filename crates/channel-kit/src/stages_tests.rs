@@ -1,10 +1,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use avocet_protocol::{
-    AccountName, ChannelContext, ChannelName, ChatKind, Content, Inbound, PublishError, Quote,
-    Sender, SenderId, StoreError,
-};
+use avocet_protocol::bus::PublishError;
+use avocet_protocol::channel::ChannelContext;
+use avocet_protocol::chat::{ChatKind, Content, Inbound, Quote, Sender};
+use avocet_protocol::ids::{AccountName, ChannelName, SenderId};
+use avocet_protocol::store::StoreError;
 use avocet_testkit::{FakeBus, FakeDestinations, ManualClock};
 
 use super::*;

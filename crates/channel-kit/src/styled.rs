@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use avocet_protocol::{Style, StyleRange};
+use avocet_protocol::chat::{Style, StyleRange};
 use serde::{Deserialize, Serialize};
 
 use crate::ranges::nest_styles;

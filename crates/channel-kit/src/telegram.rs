@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use avocet_protocol::{Style, StyleRange};
+use avocet_protocol::chat::{Style, StyleRange};
 use serde::Serialize;
 
 use crate::link::MAX_URL_CHARS;

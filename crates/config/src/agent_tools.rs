@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use avocet_protocol::ToolList;
+use avocet_protocol::access::ToolList;
 use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use avocet_protocol::Effort;
+use avocet_protocol::model::Effort;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};

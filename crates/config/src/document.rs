@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::MAX_CONFIG_BYTES;
+use avocet_protocol::daemon::MAX_CONFIG_BYTES;
 use avocet_text::{Secret, plain_error, plain_io};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;

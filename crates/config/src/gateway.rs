@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use avocet_protocol::ClientRole;
+use avocet_protocol::access::ClientRole;
 use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use avocet_protocol::PersonId;
+use avocet_protocol::access::PersonId;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

@@ -1,6 +1,6 @@
 //! Scheduled work of the configuration.
 
-use avocet_protocol::CatchUp;
+use avocet_protocol::schedule::CatchUp;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use avocet_protocol::{PROTECTED_PATHS, QueueMode, Role, ToolList, ToolPolicy};
+use avocet_protocol::access::{PROTECTED_PATHS, Role, ToolList, ToolPolicy};
+use avocet_protocol::bus::QueueMode;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -2,7 +2,7 @@
 //! call them directly.
 
 use avocet_methods::{Decide, ListApprovals, SocketMethod};
-use avocet_protocol::Approvals;
+use avocet_protocol::access::Approvals;
 use avocet_text::Redactor;
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};

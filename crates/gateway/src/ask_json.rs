@@ -2,7 +2,7 @@
 //! calls it directly.
 
 use avocet_methods::JsonQuestion;
-use avocet_protocol::{AskJson, AskJsonError};
+use avocet_protocol::model::{AskJson, AskJsonError};
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};
 use crate::values::unavailable;

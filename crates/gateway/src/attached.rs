@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use avocet_methods::{AttachParams, AttachResult, Capability};
-use avocet_protocol::{
-    AccountName, Attach, AttachPlatform, Attachment, ChannelName, ChatAddress, ClientRole, Content,
-    ForClient, Handover, LoadedFile, PlatformId, Receipt, SendError, SessionId, TurnEvent,
-    or_pending,
-};
+use avocet_protocol::access::ClientRole;
+use avocet_protocol::channel::{Attach, AttachPlatform, ForClient, Handover, SendError};
+use avocet_protocol::chat::{Attachment, ChatAddress, Content, LoadedFile, Receipt, SessionId};
+use avocet_protocol::clock::or_pending;
+use avocet_protocol::ids::{AccountName, ChannelName, PlatformId};
+use avocet_protocol::turn::TurnEvent;
 use avocet_supervise::Group;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

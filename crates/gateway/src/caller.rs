@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use avocet_methods::{ChatPatterns, MethodDescription};
-use avocet_protocol::{ClientRole, SenderId};
+use avocet_protocol::access::ClientRole;
+use avocet_protocol::ids::SenderId;
 
 use crate::wire::RpcError;
 

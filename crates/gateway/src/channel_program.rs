@@ -5,7 +5,9 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use avocet_methods::{Capability, PROTOCOL};
-use avocet_protocol::{AccountName, ChannelName, Choice, Content, Health, SendError};
+use avocet_protocol::channel::{Health, SendError};
+use avocet_protocol::chat::{Choice, Content};
+use avocet_protocol::ids::{AccountName, ChannelName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -122,7 +124,7 @@ pub(crate) fn cut(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource};
+    use avocet_protocol::chat::{Attachment, AttachmentKind, AttachmentSource};
     use serde_json::json;
 
     use super::*;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use avocet_methods::{ClientMethod, SocketMethod};
-use avocet_protocol::TurnEvent;
+use avocet_protocol::turn::TurnEvent;
 use avocet_supervise::Group;
 use avocet_text::plain_json;
 use serde::de::DeserializeOwned;

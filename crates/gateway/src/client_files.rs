@@ -2,7 +2,8 @@
 //! with `file.read`.
 
 use avocet_methods::PublishedFile;
-use avocet_protocol::{Attachment, AttachmentSource, ChatAddress, ClientFile};
+use avocet_protocol::channel::ClientFile;
+use avocet_protocol::chat::{Attachment, AttachmentSource, ChatAddress};
 
 use crate::wire::RpcError;
 

@@ -1,6 +1,7 @@
 //! A request of the daemon to a client.
 
-use avocet_protocol::{FetchError, LoadedFile, Receipt, SendError};
+use avocet_protocol::channel::{FetchError, SendError};
+use avocet_protocol::chat::{LoadedFile, Receipt};
 use tokio::sync::oneshot;
 
 use crate::editor_answer::EditorAnswer;

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use avocet_methods::{ChatPatterns, Hello, PROTOCOL, Welcome};
-use avocet_protocol::{ClientRole, IdError, SenderId};
+use avocet_protocol::access::ClientRole;
+use avocet_protocol::ids::{IdError, SenderId};
 use avocet_text::Secret;
 use sha2::{Digest, Sha256};
 

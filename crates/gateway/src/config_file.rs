@@ -2,7 +2,7 @@
 //! text as it is, because an operator who saves a redacted text would lose the secrets.
 
 use avocet_methods::{CheckConfig, DiffConfig, NoParams, SaveConfig, SavedConfig, ShowConfig};
-use avocet_protocol::{ConfigFile, ConfigFileError};
+use avocet_protocol::daemon::{ConfigFile, ConfigFileError};
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};
 use crate::wire::RpcError;

@@ -27,7 +27,8 @@ use avocet_methods::{
     AttachEditor, AttachParams, Capability, GetFile, GiveServers, Hello, Ping, SocketMethod,
     Subscribe, Wait, Welcome, find_method,
 };
-use avocet_protocol::{AccountName, ChannelName, OrderHold, OrderTicket, PublishOrder};
+use avocet_protocol::bus::{OrderHold, OrderTicket, PublishOrder};
+use avocet_protocol::ids::{AccountName, ChannelName};
 use avocet_supervise::Group;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};

@@ -2,7 +2,7 @@
 //! directly.
 
 use avocet_methods::ConsolidateRequest;
-use avocet_protocol::{Consolidate, ConsolidateError};
+use avocet_protocol::memory::{Consolidate, ConsolidateError};
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};
 use crate::values::unavailable;

@@ -4,7 +4,7 @@
 use avocet_methods::{
     DropDeadLetter, ListDeadLetters, NamedDeadLetter, RetryDeadLetter, ShowDeadLetter, SocketMethod,
 };
-use avocet_protocol::{DeadId, DeadLetters, DeadPage};
+use avocet_protocol::store::{DeadId, DeadLetters, DeadPage};
 use avocet_text::Redactor;
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};

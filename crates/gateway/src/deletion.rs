@@ -2,7 +2,7 @@
 //! directly.
 
 use avocet_methods::DeleteSession;
-use avocet_protocol::{DeletedSession, SessionDeletion};
+use avocet_protocol::store::{DeletedSession, SessionDeletion};
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};
 use crate::values::unavailable;

@@ -1,8 +1,7 @@
 //! The form of a message that a client delivers.
 
-use avocet_protocol::{
-    AttachmentKind, ChatAddress, Choice, DedupeKey, DeliveryId, StyleRange, TurnId,
-};
+use avocet_protocol::chat::{AttachmentKind, ChatAddress, Choice, StyleRange};
+use avocet_protocol::ids::{DedupeKey, DeliveryId, TurnId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_methods::AttachEditor;
-use avocet_protocol::{CallId, ChatAddress, EditorError, Editors, SessionEditor, SessionId};
+use avocet_protocol::chat::{ChatAddress, SessionId};
+use avocet_protocol::ids::CallId;
+use avocet_protocol::tool::{EditorError, Editors, SessionEditor};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::EditorError;
+use avocet_protocol::tool::EditorError;
 use serde_json::Value;
 
 use crate::channel_program::cut;

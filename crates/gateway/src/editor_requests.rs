@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use avocet_methods::{AttachEditor, EmptyAnswer};
-use avocet_protocol::{ChatAddress, EditorError};
+use avocet_protocol::chat::ChatAddress;
+use avocet_protocol::tool::EditorError;
 use avocet_supervise::Group;
 use serde_json::{Value, json};
 

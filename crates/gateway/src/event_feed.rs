@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use avocet_methods::{SocketMethod, Subscribe};
-use avocet_protocol::{EventFilter, EventSeq};
+use avocet_protocol::store::{EventFilter, EventSeq};
 use serde_json::Value;
 use tokio::sync::watch;
 

@@ -4,9 +4,9 @@
 use avocet_methods::{
     ListEvents, ListSubscribers, NoParams, RemoveSubscriber, SocketMethod, Trace,
 };
-use avocet_protocol::{
-    EventFilter, EventLog, EventSeq, LogEvent, SessionId, event_kinds, trace as trace_of,
-};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::store::{EventFilter, EventLog, EventSeq, LogEvent, event_kinds};
+use avocet_protocol::turn::trace as trace_of;
 use avocet_text::Redactor;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@
 use std::sync::PoisonError;
 
 use avocet_methods::{FilePiece, GetFile};
-use avocet_protocol::{FetchError, PieceRequest};
+use avocet_protocol::channel::{FetchError, PieceRequest};
 use avocet_text::plain_json;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;

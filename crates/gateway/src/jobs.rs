@@ -1,7 +1,9 @@
 //! The methods about jobs. If no daemon runs, the program's own commands call them directly.
 
 use avocet_methods::{CancelJob, ListJobs, NamedJob, ShowJob, SocketMethod, SubmitJob};
-use avocet_protocol::{JobControl, JobId, JobRequest, Sender, SenderId};
+use avocet_protocol::chat::Sender;
+use avocet_protocol::ids::{JobId, SenderId};
+use avocet_protocol::job::{JobControl, JobRequest};
 use avocet_text::Redactor;
 
 use crate::messages::{new_key, refusal};

@@ -2,7 +2,7 @@
 //! which the list continues. Text of models and tools is shown without secrets.
 
 use avocet_methods::{ListSent, ListSessions, ListUsage, ShowSession, SocketMethod};
-use avocet_protocol::TranscriptPage;
+use avocet_protocol::store::TranscriptPage;
 
 use crate::MAX_LINE_BYTES;
 use crate::run::{Answered, MethodCall, Reply, RunMethod};

@@ -1,7 +1,8 @@
 //! The methods about MCP servers.
 
 use avocet_methods::{ApproveMcpTools, EmptyParams, ListMcpServers, ListMcpTools};
-use avocet_protocol::{ClientRole, McpError};
+use avocet_protocol::access::ClientRole;
+use avocet_protocol::tool::McpError;
 use avocet_text::Redactor;
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};

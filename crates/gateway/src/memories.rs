@@ -5,9 +5,11 @@ use avocet_methods::{
     AddMemory, ForgetMemory, ListMemories, ListMemoryChanges, MOST_ROWS, MemoryDetails, NoParams,
     ShowMemory, SocketMethod, SyncMemories, UndoMemoryChange,
 };
-use avocet_protocol::{
-    MAX_MEMORY_BYTES, Memories, MemoryAuthor, MemoryId, MemoryMirror, MemoryScope, MirrorReport,
-    NewMemory, ScopeFilter, Trust, UndoneChange,
+use avocet_protocol::access::Trust;
+use avocet_protocol::ids::MemoryId;
+use avocet_protocol::memory::{MemoryMirror, MirrorReport};
+use avocet_protocol::store::{
+    MAX_MEMORY_BYTES, Memories, MemoryAuthor, MemoryScope, NewMemory, ScopeFilter, UndoneChange,
 };
 use avocet_text::Redactor;
 
@@ -161,7 +163,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use async_trait::async_trait;
-    use avocet_protocol::StoreError;
+    use avocet_protocol::store::StoreError;
     use serde_json::{Value, json};
 
     use super::*;

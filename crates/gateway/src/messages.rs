@@ -4,9 +4,10 @@ use avocet_methods::{
     Ask, AskResult, Doctor, Hello, NoParams, Ping, PublishedFile, Send, SendResult, ShowStatus,
     SocketMethod,
 };
-use avocet_protocol::{
-    AcceptedAs, ChatAddress, Content, DedupeKey, Inbound, Outbound, PublishError, Sender,
-};
+use avocet_protocol::bus::PublishError;
+use avocet_protocol::chat::{ChatAddress, Content, Inbound, Outbound, Sender};
+use avocet_protocol::ids::DedupeKey;
+use avocet_protocol::store::AcceptedAs;
 
 use crate::client_files::attachments;
 use crate::clients::welcome;

@@ -1,7 +1,7 @@
 //! Answers requests: checks the rights of the caller, and runs the method.
 
 use avocet_methods::{MethodDescription, NamesTarget, SocketMethod, Touches};
-use avocet_protocol::OrderHold;
+use avocet_protocol::bus::OrderHold;
 use serde_json::Value;
 
 use crate::caller::Caller;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use avocet_protocol::SubscriberName;
+use avocet_protocol::ids::SubscriberName;
 use tokio_util::sync::CancellationToken;
 
 /// The open subscriptions of all connections, by name. A new one replaces the one before.

@@ -4,13 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use avocet_methods::AgentSummary;
-use avocet_protocol::{
-    AccessControl, AccountName, Approvals, AskJson, Attach, ChannelName, Clock, ConfigFile,
-    Consolidate, DeadLetters, Deliveries, EventLog, FetchAddress, History, JobControl, Live,
-    McpServers, Memories, MemoryMirror, ProgramFiles, ProviderNames, Publish, Query, Report,
-    ScheduleControl, SessionDeletion, SessionOptions, SessionServers, Tasks, TurnEvents, Uploads,
-    WebConsole, Workspaces,
+use avocet_protocol::access::{AccessControl, Approvals};
+use avocet_protocol::bus::{Deliveries, ProgramFiles, Publish};
+use avocet_protocol::channel::{Attach, FetchAddress, Uploads, WebConsole};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::daemon::{ConfigFile, Live, Report};
+use avocet_protocol::ids::{AccountName, ChannelName};
+use avocet_protocol::job::JobControl;
+use avocet_protocol::memory::{Consolidate, MemoryMirror};
+use avocet_protocol::model::{AskJson, ProviderNames};
+use avocet_protocol::schedule::ScheduleControl;
+use avocet_protocol::session::{SessionOptions, SessionServers};
+use avocet_protocol::store::{
+    DeadLetters, EventLog, History, Memories, Query, SessionDeletion, Tasks,
 };
+use avocet_protocol::tool::{McpServers, Workspaces};
+use avocet_protocol::turn::TurnEvents;
 use avocet_text::Redactor;
 
 use crate::editor::AttachedEditors;

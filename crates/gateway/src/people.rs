@@ -5,7 +5,7 @@ use avocet_methods::{
     AddLink, Approve, Deny, ListLinks, ListPairings, ListPeople, NoParams, Remove, RemoveLink,
     SocketMethod,
 };
-use avocet_protocol::{AccessControl, AccessError, Role};
+use avocet_protocol::access::{AccessControl, AccessError, Role};
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};
 use crate::values::check_limit;

@@ -2,9 +2,11 @@
 //! with more parts than `ask` has on the socket.
 
 use avocet_methods::{Ask, AskResult, PublishedFile, SocketMethod};
-use avocet_protocol::{
-    AcceptedAs, ClientRole, Content, DedupeKey, Inbound, ProgramRequest, Sender, SessionId,
-};
+use avocet_protocol::access::ClientRole;
+use avocet_protocol::bus::ProgramRequest;
+use avocet_protocol::chat::{Content, Inbound, Sender, SessionId};
+use avocet_protocol::ids::DedupeKey;
+use avocet_protocol::store::AcceptedAs;
 
 use crate::caller::Caller;
 use crate::client_files::attachments;

@@ -1,4 +1,5 @@
-use avocet_protocol::{Health, SenderId};
+use avocet_protocol::channel::Health;
+use avocet_protocol::ids::SenderId;
 use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, duplex,

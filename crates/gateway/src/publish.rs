@@ -1,7 +1,9 @@
 //! The methods by which a program that is a channel brings in the messages of people.
 
 use avocet_methods::{AskResult, EmptyAnswer, MoveCursor, PublishParams, PublishedCursor};
-use avocet_protocol::{AcceptedAs, ChatAddress, Content, Cursor, Inbound, PublishError, Sender};
+use avocet_protocol::bus::PublishError;
+use avocet_protocol::chat::{ChatAddress, Content, Cursor, Inbound, Sender};
+use avocet_protocol::store::AcceptedAs;
 
 use crate::attached::platform;
 use crate::caller::Caller;

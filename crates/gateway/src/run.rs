@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 
 use avocet_methods::{METHODS, MethodDescription, SocketMethod, method_index, with_all_methods};
-use avocet_protocol::OrderHold;
+use avocet_protocol::bus::OrderHold;
 use avocet_text::Redactor;
 use serde::Serialize;
 use serde_json::Value;

@@ -4,7 +4,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use avocet_methods::{ChatPatterns, Hello};
-use avocet_protocol::{AccountName, ChannelName, ClientRole, IdError, SenderId};
+use avocet_protocol::access::ClientRole;
+use avocet_protocol::ids::{AccountName, ChannelName, IdError, SenderId};
 use avocet_text::sanitise;
 use tokio_util::sync::CancellationToken;
 

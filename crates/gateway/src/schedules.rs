@@ -1,7 +1,7 @@
 //! The methods about schedules. If no daemon runs, the program's own commands call them directly.
 
 use avocet_methods::{AddSchedule, ChangeSchedule, ListSchedules, ShowSchedule};
-use avocet_protocol::{ScheduleControl, ScheduleError};
+use avocet_protocol::schedule::{ScheduleControl, ScheduleError};
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};
 use crate::values::unavailable;

@@ -4,11 +4,14 @@
 use std::sync::Arc;
 
 use avocet_methods::{CallTarget, ChatPatterns, ListRows, MOST_ROWS, MethodDescription, Touches};
-use avocet_protocol::{
-    AccountName, ChannelName, ChatAddress, ChatLink, DeadId, EventDetail, EventKind, JobId,
-    LogEvent, MessageId, OrderHold, ScheduleError, ScheduleId, SessionFilter, SessionId, TurnId,
-    WaitId,
+use avocet_protocol::access::ChatLink;
+use avocet_protocol::bus::OrderHold;
+use avocet_protocol::chat::{ChatAddress, SessionId};
+use avocet_protocol::ids::{
+    AccountName, ChannelName, JobId, MessageId, ScheduleId, TurnId, WaitId,
 };
+use avocet_protocol::schedule::ScheduleError;
+use avocet_protocol::store::{DeadId, EventDetail, EventKind, LogEvent, SessionFilter};
 use serde_json::Value;
 
 use crate::caller::Caller;

@@ -1,7 +1,7 @@
 //! The method that searches the conversations of all people.
 
 use avocet_methods::{FoundText, SearchSessions, SocketMethod, TextAuthor};
-use avocet_protocol::{HistoryAuthor, HistoryHit, WideHistoryQuery};
+use avocet_protocol::store::{HistoryAuthor, HistoryHit, WideHistoryQuery};
 use avocet_text::{match_query, snippet};
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};

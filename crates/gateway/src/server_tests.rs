@@ -37,7 +37,9 @@ pub(crate) mod world;
 
 use std::time::Duration;
 
-use avocet_protocol::{MessageId, PublishError, StoreError};
+use avocet_protocol::bus::PublishError;
+use avocet_protocol::ids::MessageId;
+use avocet_protocol::store::StoreError;
 use avocet_supervise::Group;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! The methods about the settings of a conversation that people choose.
 
 use avocet_methods::{SetSessionOption, ShowOptions};
-use avocet_protocol::SetOptionError;
+use avocet_protocol::session::SetOptionError;
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};
 use crate::values::unavailable;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use avocet_methods::{METHODS, NoParams, SocketMethod, with_all_methods};
-use avocet_protocol::TurnEvent;
+use avocet_protocol::turn::TurnEvent;
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 

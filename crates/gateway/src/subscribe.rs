@@ -3,7 +3,9 @@
 //! either side.
 
 use avocet_methods::{Subscribe, Subscribed};
-use avocet_protocol::{ClientRole, EventSeq, LogEvent, SubscriberName};
+use avocet_protocol::access::ClientRole;
+use avocet_protocol::ids::SubscriberName;
+use avocet_protocol::store::{EventSeq, LogEvent};
 use avocet_supervise::Group;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

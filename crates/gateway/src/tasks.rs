@@ -2,7 +2,7 @@
 //! commands call them directly.
 
 use avocet_methods::{CancelTask, ListTasks, NamedTask, ShowTask, SocketMethod};
-use avocet_protocol::{TaskPage, Tasks};
+use avocet_protocol::store::{TaskPage, Tasks};
 use avocet_text::Redactor;
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};

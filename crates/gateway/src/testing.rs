@@ -17,17 +17,32 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Accepted, AcceptedAs, AccessControl, AccessError, AccountName, ApprovalDecision, Approvals,
-    Attach, Attachment, ChannelName, ChatAddress, ChatLink, Clock, Consolidate, ConsolidateError,
-    ConsolidateRequest, ConsolidationReport, Content, Cursor, DaemonStatus, DedupeKey,
-    DeliveredText, Deliveries, DeliveryId, Enqueued, ForClient, History, HistoryAuthor, HistoryHit,
-    HistoryQuery, Inbound, Live, LogStatus, MemoryScope, MessageId, MessageStatus, OpenApproval,
-    Origin, Outbound, Outcome, Pairing, Person, PersonId, ProgramFile, ProviderNames, Publish,
-    PublishError, Query, Report, Role, SentState, SessionFilter, SessionId, SessionReports,
-    SessionRow, SessionStatus, SessionSummary, StoreError, Timestamp, Total, TranscriptPage, Trust,
-    TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered, UsageBy, UsageRow, WaitId,
+use avocet_protocol::access::{
+    AccessControl, AccessError, ApprovalDecision, Approvals, ChatLink, OpenApproval, Pairing,
+    Person, PersonId, Role, Trust,
+};
+use avocet_protocol::bus::{Deliveries, ProgramFile, Publish, PublishError};
+use avocet_protocol::channel::{Attach, ForClient};
+use avocet_protocol::chat::{
+    Attachment, ChatAddress, Content, Cursor, Inbound, Outbound, Outcome, SessionId,
+};
+use avocet_protocol::clock::{Clock, Timestamp};
+use avocet_protocol::daemon::{DaemonStatus, Live, LogStatus, Report};
+use avocet_protocol::ids::{
+    AccountName, ChannelName, DedupeKey, DeliveryId, MessageId, TurnId, WaitId,
+};
+use avocet_protocol::memory::{
+    Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport,
+};
+use avocet_protocol::model::ProviderNames;
+use avocet_protocol::store::{
+    Accepted, AcceptedAs, DeliveredText, Enqueued, History, HistoryAuthor, HistoryHit,
+    HistoryQuery, MemoryScope, MessageStatus, Query, SentState, SessionFilter, SessionRow,
+    SessionStatus, SessionSummary, StoreError, Total, TranscriptPage, UsageBy, UsageRow,
     WideHistoryQuery,
+};
+use avocet_protocol::turn::{
+    Origin, SessionReports, TurnEvent, TurnEvents, TurnRecord, TurnState, Undelivered,
 };
 use avocet_text::{Redactor, Secret};
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! Parameters and results of methods: read, checked, and fitted into a line.
 
 use avocet_methods::MOST_ROWS;
-use avocet_protocol::StoreError;
+use avocet_protocol::store::StoreError;
 use avocet_text::{Redactor, cut_texts, plain_json};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

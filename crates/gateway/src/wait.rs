@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use avocet_methods::Wait;
-use avocet_protocol::{MessageStatus, TurnEvent, or_pending};
+use avocet_protocol::clock::or_pending;
+use avocet_protocol::store::MessageStatus;
+use avocet_protocol::turn::TurnEvent;
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};
 use crate::values::unavailable;

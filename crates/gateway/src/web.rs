@@ -1,7 +1,7 @@
 //! The methods about the web console.
 
 use avocet_methods::{NoParams, OpenWeb, SignOutWeb, SocketMethod};
-use avocet_protocol::WebError;
+use avocet_protocol::channel::WebError;
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};
 use crate::wire::RpcError;

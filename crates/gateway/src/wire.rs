@@ -1,6 +1,6 @@
 //! JSON-RPC 2.0 (jsonrpc.org, "JSON-RPC 2.0 Specification") as used on the socket.
 
-use avocet_protocol::decode_json;
+use avocet_protocol::model::decode_json;
 use avocet_text::plain_json;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Clock, UploadError, within};
+use avocet_protocol::channel::UploadError;
+use avocet_protocol::clock::{Clock, within};
 use axum::body::{Body, BodyDataStream};
 use axum::http::StatusCode;
 use bytes::Bytes;

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use avocet_gateway::{Caller, ChatPatterns, METHODS};
-use avocet_protocol::{ChannelWebhook, ClientRole, SenderId};
+use avocet_protocol::access::ClientRole;
+use avocet_protocol::channel::ChannelWebhook;
+use avocet_protocol::ids::SenderId;
 use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;

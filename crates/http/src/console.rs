@@ -36,7 +36,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_gateway::GatewayParts;
-use avocet_protocol::{Clock, SenderId, Timestamp, WebAsset, WebError};
+use avocet_protocol::channel::{WebAsset, WebError};
+use avocet_protocol::clock::{Clock, Timestamp};
+use avocet_protocol::ids::SenderId;
 use avocet_supervise::{Group, run_blocking};
 use tokio_util::sync::CancellationToken;
 

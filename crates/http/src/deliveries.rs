@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{FetchError, ForClient, PieceRequest, Receipt, SessionId};
+use avocet_protocol::channel::{FetchError, ForClient, PieceRequest};
+use avocet_protocol::chat::{Receipt, SessionId};
 use bytes::Bytes;
 use tokio_util::sync::{CancellationToken, DropGuard};
 

@@ -8,7 +8,10 @@ pub use plan::{HookConfig, HookPlan, hook_plans};
 
 use std::sync::Arc;
 
-use avocet_protocol::{AcceptedAs, Content, DedupeKey, Inbound, MessageId, Sender, decode_json};
+use avocet_protocol::chat::{Content, Inbound, Sender};
+use avocet_protocol::ids::{DedupeKey, MessageId};
+use avocet_protocol::model::decode_json;
+use avocet_protocol::store::AcceptedAs;
 use avocet_text::plain_json;
 use axum::Json;
 use axum::extract::State;

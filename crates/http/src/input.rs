@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_gateway::MAX_LINE_BYTES;
-use avocet_protocol::{decode_json, within};
+use avocet_protocol::clock::within;
+use avocet_protocol::model::decode_json;
 use avocet_text::plain_json;
 use axum::body::to_bytes;
 use axum::extract::rejection::PathRejection;

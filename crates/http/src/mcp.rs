@@ -12,7 +12,9 @@ use avocet_gateway::{
 use avocet_mcp_server::{
     McpCaller, McpHost, McpServer, McpServerParts, MethodError, SessionFeed, SocketMethods,
 };
-use avocet_protocol::{EventSeq, SenderId, SessionId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::SenderId;
+use avocet_protocol::store::EventSeq;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::HeaderMap;

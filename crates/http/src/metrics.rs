@@ -3,10 +3,10 @@
 
 use std::fmt::{self, Display, Write};
 
-use avocet_protocol::{
-    DaemonStatus, EventFilter, EventLog, EventMeter, EventSeq, METRIC_FAMILIES, MetricFamily,
-    MetricForm, MetricLabels, MetricValue, StoreError,
+use avocet_protocol::daemon::{
+    DaemonStatus, EventMeter, METRIC_FAMILIES, MetricFamily, MetricForm, MetricLabels, MetricValue,
 };
+use avocet_protocol::store::{EventFilter, EventLog, EventSeq, StoreError};
 
 /// The media type of version 0.0.4 of the format.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -211,7 +211,10 @@ fn written_labels(labels: &MetricLabels, upto: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::{EventHistory, EventKind, LogEvent, SessionId, Timestamp, TurnId};
+    use avocet_protocol::chat::SessionId;
+    use avocet_protocol::clock::Timestamp;
+    use avocet_protocol::ids::TurnId;
+    use avocet_protocol::store::{EventHistory, EventKind, LogEvent};
 
     use super::*;
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_gateway::GatewayParts;
-use avocet_protocol::{SenderId, WebConsole, WebError, WebLink};
+use avocet_protocol::channel::{WebConsole, WebError, WebLink};
+use avocet_protocol::ids::SenderId;
 use avocet_supervise::Group;
 use tokio_util::sync::CancellationToken;
 

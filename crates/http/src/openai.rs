@@ -7,7 +7,7 @@
 //! 2. `conversation`: the session. A request without a user or a conversation gets a session of its
 //!    own, whose history is that of the request; in any other the log has the earlier messages.
 //! 3. `items` and `parts`: messages and items of both APIs become the same list, and the list
-//!    becomes one message for the agent with a [`ProgramRequest`](avocet_protocol::ProgramRequest).
+//!    becomes one message for the agent with a [`ProgramRequest`](avocet_protocol::bus::ProgramRequest).
 //!    `request_files` reads the files that they name.
 //! 4. `turn`: the message is published, its text followed, and its outcome read from the log.
 //! 5. `chat_reply` and `response_object` write the answer in the form of the API, whole or as

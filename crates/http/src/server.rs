@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_gateway::GatewayParts;
-use avocet_protocol::ChannelWebhook;
+use avocet_protocol::channel::ChannelWebhook;
 use avocet_supervise::Group;
 use axum::{Extension, Router};
 use hyper::server::conn::http1;

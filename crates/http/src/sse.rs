@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_gateway::{EventFeed, FeedPage};
-use avocet_protocol::TurnEvent;
+use avocet_protocol::turn::TurnEvent;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};

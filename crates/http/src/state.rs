@@ -6,7 +6,11 @@ use avocet_gateway::{
     EventFeed, GatewayParts, ShowSession, SocketMethod, Subscribe, Wait, check_method_rights,
     check_rights,
 };
-use avocet_protocol::{ChannelWebhook, EventMeter, MessageStatus, SessionId, TurnEvent};
+use avocet_protocol::channel::ChannelWebhook;
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::daemon::EventMeter;
+use avocet_protocol::store::MessageStatus;
+use avocet_protocol::turn::TurnEvent;
 use avocet_supervise::Group;
 use avocet_text::plain_json;
 use serde_json::{Value, json};

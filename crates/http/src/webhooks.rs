@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{ChannelWebhook, WebhookError};
+use avocet_protocol::channel::{ChannelWebhook, WebhookError};
 use axum::Router;
 use axum::extract::{FromRequest, Request, State};
 use axum::http::StatusCode;

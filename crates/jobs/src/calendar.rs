@@ -1,6 +1,7 @@
 //! Reads the words for the times of a schedule.
 
-use avocet_protocol::{Calendar, Recurrence, ScheduleRule, TimesRequest, Timestamp};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::schedule::{Calendar, Recurrence, ScheduleRule, TimesRequest};
 use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo};

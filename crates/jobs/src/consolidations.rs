@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{
-    Clock, Consolidate, ConsolidateError, ConsolidationReport, Consolidations, MemoryScope,
-    StoreError, Timestamp, or_pending,
-};
+use avocet_protocol::clock::{Clock, Timestamp, or_pending};
+use avocet_protocol::memory::{Consolidate, ConsolidateError, ConsolidationReport};
+use avocet_protocol::store::{Consolidations, MemoryScope, StoreError};
 use avocet_supervise::Group;
 use tokio_util::sync::CancellationToken;
 

@@ -1,12 +1,20 @@
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Arguments, CallId, CallResult, Claim, ConsolidateRequest, ConsolidationEnd, ConsolidationState,
-    Content, Inbound, InboundKind, Inbox, LogWrite, NewConsolidation, NewInbound, NewStep, Outcome,
-    Recurrence, ScheduleRule, Sender, SessionId, Settlement, Suspects, ToolCall, ToolClass, Trust,
-    TurnLog, Turns, Usage,
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{
+    Content, Inbound, InboundKind, NewInbound, Outcome, Sender, SessionId,
 };
+use avocet_protocol::ids::CallId;
+use avocet_protocol::memory::ConsolidateRequest;
+use avocet_protocol::model::{Arguments, ToolCall, Usage};
+use avocet_protocol::schedule::{Recurrence, ScheduleRule};
+use avocet_protocol::store::{
+    Claim, ConsolidationEnd, ConsolidationState, Inbox, NewConsolidation, NewStep, Settlement,
+    Suspects, TurnLog, Turns,
+};
+use avocet_protocol::tool::{LogWrite, ToolClass};
+use avocet_protocol::turn::CallResult;
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{ManualClock, START};

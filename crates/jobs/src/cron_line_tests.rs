@@ -1,4 +1,4 @@
-use avocet_protocol::{Recurrence, ScheduleRule};
+use avocet_protocol::schedule::{Recurrence, ScheduleRule};
 use proptest::prelude::*;
 
 use super::*;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{CatchUp, Timestamp};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::schedule::CatchUp;
 
 use crate::times::ScheduleTimes;
 

@@ -32,11 +32,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Clock, Content, DedupeKey, Deliveries, Destinations, DueClaim, DueRun, DueWork, EndedSchedules,
-    Inbound, InboundKind, NOTHING_NEW, NewInbound, RunResult, Schedule, ScheduleChange, ScheduleId,
-    ScheduledWork, Schedules, SessionId, StoreError, Timestamp, WakeLanes, or_pending,
-};
+use avocet_protocol::bus::{Deliveries, Destinations, WakeLanes};
+use avocet_protocol::chat::{Content, Inbound, InboundKind, NewInbound, SessionId};
+use avocet_protocol::clock::{Clock, Timestamp, or_pending};
+use avocet_protocol::ids::{DedupeKey, ScheduleId};
+use avocet_protocol::schedule::{NOTHING_NEW, RunResult, Schedule, ScheduleChange, ScheduledWork};
+use avocet_protocol::store::{DueClaim, DueRun, DueWork, EndedSchedules, Schedules, StoreError};
 use avocet_supervise::Group;
 use tokio_util::sync::CancellationToken;
 

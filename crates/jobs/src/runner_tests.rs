@@ -3,10 +3,13 @@ use std::time::Duration;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use avocet_protocol::{
-    AccountName, CatchUp, ChannelName, ChatAddress, ChatKind, NewSchedule, Outbox, Recurrence,
-    ScheduleOwner, SchedulePlan, ScheduleRule, ScheduleRun, Sender, Trust, Turns,
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{ChatAddress, ChatKind, Sender};
+use avocet_protocol::ids::{AccountName, ChannelName};
+use avocet_protocol::schedule::{
+    CatchUp, NewSchedule, Recurrence, ScheduleOwner, SchedulePlan, ScheduleRule, ScheduleRun,
 };
+use avocet_protocol::store::{Outbox, Turns};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeDestinations, ManualClock, START};
@@ -158,8 +161,9 @@ async fn runner_claims_each_time_and_wakes_its_lane() {
     }
     let own = SessionId::of_schedule(id);
     assert_eq!(*harness.woken.sessions.lock().unwrap(), vec![own.clone(); 3]);
-    let claimed = harness.store.claim(&own, avocet_protocol::Suspects::Exclude, Duration::ZERO);
-    let avocet_protocol::Claim::Turn(claimed) = claimed.await.unwrap() else { panic!() };
+    let claimed =
+        harness.store.claim(&own, avocet_protocol::store::Suspects::Exclude, Duration::ZERO);
+    let avocet_protocol::store::Claim::Turn(claimed) = claimed.await.unwrap() else { panic!() };
     let asked = &claimed.turn.origin.messages()[0].message;
     assert_eq!((asked.trust, asked.inbound.sender.id.as_str()), (Trust::User, "me"));
     assert_eq!(

@@ -4,12 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    AddSchedule, Calendar, Content, EndedSchedules, NewSchedule, PublishError, Schedule,
-    ScheduleChange, ScheduleCommand, ScheduleControl, ScheduleError, ScheduleId, ScheduleOwner,
-    SchedulePlan, ScheduleRun, ScheduleState, ScheduledWork, Sender, SenderId, ShownSchedule,
-    Timestamp, Trust,
+use avocet_protocol::access::Trust;
+use avocet_protocol::bus::PublishError;
+use avocet_protocol::chat::{Content, Sender};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{ScheduleId, SenderId};
+use avocet_protocol::schedule::{
+    AddSchedule, Calendar, NewSchedule, Schedule, ScheduleChange, ScheduleCommand, ScheduleControl,
+    ScheduleError, ScheduleOwner, SchedulePlan, ScheduleRun, ScheduleState, ScheduledWork,
+    ShownSchedule,
 };
+use avocet_protocol::store::EndedSchedules;
 use avocet_text::nearest;
 
 use crate::runner::{RunnerParts, run_now};

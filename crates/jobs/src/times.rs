@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Recurrence, ScheduleRule, Timestamp};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::schedule::{Recurrence, ScheduleRule};
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
 use jiff::Zoned;

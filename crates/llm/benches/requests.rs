@@ -8,7 +8,8 @@ use avocet_llm::benching::WritesRequests;
 use avocet_llm::{
     AnthropicConfig, AnthropicModel, GeminiConfig, GeminiModel, OpenAi, OpenAiApi, OpenAiConfig,
 };
-use avocet_protocol::{Message, ModelRequest, SentCall, ToolSpec};
+use avocet_protocol::model::{Message, ModelRequest, SentCall};
+use avocet_protocol::tool::ToolSpec;
 use avocet_testkit::ManualClock;
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_net::{HttpClient, NetError};
-use avocet_protocol::{
-    Clock, Deltas, Message, Model, ModelError, ModelFacts, ModelReply, ModelRequest, ToolCall,
-    Usage,
+use avocet_protocol::clock::Clock;
+use avocet_protocol::model::{
+    Deltas, Message, Model, ModelError, ModelFacts, ModelReply, ModelRequest, ToolCall, Usage,
 };
 use avocet_text::Secret;
 use base64::Engine;

@@ -1,6 +1,6 @@
 //! Adds the JSON Schema of an answer to a request body, in the form of each API.
 
-use avocet_protocol::ModelRequest;
+use avocet_protocol::model::ModelRequest;
 use serde_json::{Map, Value, json};
 
 /// The name of the schema, which some APIs require.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_net::{FormData, HttpClient, HttpResponse, NetError};
-use avocet_protocol::{AudioError, Clock, decode_json, within};
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::model::{AudioError, decode_json};
 use avocet_text::Secret;
 use serde_json::Value;
 

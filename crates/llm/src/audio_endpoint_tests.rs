@@ -1,7 +1,7 @@
 //! The requests that speech and transcription have in common, against the strict fakes and against
 //! faulty servers.
 
-use avocet_protocol::{Recording, Speak, Transcribe};
+use avocet_protocol::model::{Recording, Speak, Transcribe};
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::{Piece, whole};
 use avocet_testkit::openai::KEY;

@@ -3,7 +3,8 @@
 
 use std::cell::{Cell, RefCell};
 
-use avocet_protocol::{Delta, ModelRequest, ToolSpec};
+use avocet_protocol::model::{Delta, ModelRequest};
+use avocet_protocol::tool::ToolSpec;
 
 use crate::dialects::{ReplyReader, StreamedReply, TextEnd, find_dialect};
 use crate::fuzzing;

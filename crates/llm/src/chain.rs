@@ -25,9 +25,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::model::{
     Delta, Deltas, FailedAttempt, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Retries,
-    Timestamp,
 };
 
 use crate::CoolDowns;

@@ -1,7 +1,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use avocet_protocol::{Image, ImageRef, Message, Usage};
+use avocet_protocol::model::{Image, ImageRef, Message, Usage};
 use avocet_testkit::{ManualClock, Scripted, ScriptedModel};
 
 use super::*;

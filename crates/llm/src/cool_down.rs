@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, Model, ModelError, Timestamp};
+use avocet_protocol::clock::{Clock, Timestamp};
+use avocet_protocol::model::{Model, ModelError};
 
 /// Cool-down after the first failure. It doubles with every further failure in a row. Failures of
 /// requests that began before the end of the last cool-down do not count again.

@@ -1,6 +1,6 @@
 //! The cost that a provider states with its answer.
 
-use avocet_protocol::Money;
+use avocet_protocol::model::Money;
 
 use crate::wire_json::WireJson;
 

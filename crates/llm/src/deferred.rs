@@ -4,7 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use avocet_protocol::{Message, ModelRequest, SentCall, ToolSpec, USE_TOOLS, groups_to_load};
+use avocet_protocol::model::{Message, ModelRequest, SentCall};
+use avocet_protocol::tool::{ToolSpec, USE_TOOLS, groups_to_load};
 
 /// The use of a provider's own deferral of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use avocet_protocol::decode_json;
+use avocet_protocol::model::decode_json;
 use avocet_text::{Redactor, Secret};
 use serde_json::Value;
 

@@ -4,9 +4,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, ToolCall, ToolSpec,
+use avocet_protocol::model::{
+    Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, ToolCall,
 };
+use avocet_protocol::tool::ToolSpec;
 
 use crate::dialects::{self, Dialect, ParsedReply, ReplyReader, StreamedReply, TextEnd};
 use crate::tool_style::{TextCalls, ToolStyle};

@@ -1,7 +1,8 @@
 use std::path::Path;
 use std::sync::Mutex;
 
-use avocet_protocol::{Arguments, Message, Spent, ToolCall, ToolSpec, Usage};
+use avocet_protocol::model::{Arguments, Message, Spent, ToolCall, Usage};
+use avocet_protocol::tool::ToolSpec;
 use avocet_testkit::{Scripted, ScriptedModel};
 use serde_json::{Map, Value, json};
 

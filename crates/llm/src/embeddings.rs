@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_net::{HttpClient, HttpResponse};
-use avocet_protocol::{
-    Clock, EmbedError, EmbeddedTexts, Embedder, Price, Spent, Usage, decode_json, estimated_tokens,
-    within,
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::model::{
+    EmbedError, EmbeddedTexts, Embedder, Price, Spent, Usage, decode_json, estimated_tokens,
 };
 use avocet_text::Secret;
 use backon::{BackoffBuilder, ExponentialBuilder};

@@ -1,6 +1,6 @@
 //! One contract for the clients of both APIs, against the strict fakes and faulty answers.
 
-use avocet_protocol::Money;
+use avocet_protocol::model::Money;
 use avocet_testkit::ManualClock;
 use avocet_testkit::embeddings::{
     DIMENSIONS, EmbeddedCall, EmbeddingApi, EmbeddingsFake, MODEL, vector,

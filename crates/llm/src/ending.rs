@@ -3,7 +3,8 @@
 
 use std::borrow::Cow;
 
-use avocet_protocol::{Arguments, Reasoning, ToolCall, ToolSpec};
+use avocet_protocol::model::{Arguments, Reasoning, ToolCall};
+use avocet_protocol::tool::ToolSpec;
 use serde_json::{Map, Value, json};
 
 use crate::dialects::{ReplyReader, TextEnd, known_elsewhere};

@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex};
 
-use avocet_protocol::{Delta, Message, Model, ModelReply, ModelRequest};
+use avocet_protocol::model::{Delta, Message, Model, ModelReply, ModelRequest};
 use avocet_testkit::{Scripted, ScriptedModel};
 
 use super::*;

@@ -18,8 +18,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use avocet_net::{HttpClient, HttpResponse};
-use avocet_protocol::{
-    Clock, Delta, Deltas, FailedAttempt, ModelError, ModelReply, ModelRequest, Reasoning, Spent,
+use avocet_protocol::clock::Clock;
+use avocet_protocol::model::{
+    Delta, Deltas, FailedAttempt, ModelError, ModelReply, ModelRequest, Reasoning, Spent,
     TOKENS_AN_IMAGE,
 };
 use avocet_text::{Secret, plain_json};

@@ -16,7 +16,7 @@ mod halves;
 
 use std::borrow::Cow;
 
-use avocet_protocol::decode_json;
+use avocet_protocol::model::decode_json;
 use avocet_text::plain_json;
 use serde_json::Value;
 

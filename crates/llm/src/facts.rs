@@ -7,7 +7,7 @@ mod catalogue;
 mod config;
 mod litellm;
 
-use avocet_protocol::{Effort, ModelFacts, Price};
+use avocet_protocol::model::{Effort, ModelFacts, Price};
 
 use crate::{TextCalls, ToolStyle};
 

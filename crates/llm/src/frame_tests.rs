@@ -1,7 +1,7 @@
 //! Answers of servers, gateways and proxies in frames and fields that no specification has: each with
 //! its text and calls, or with the words of its error.
 
-use avocet_protocol::Arguments;
+use avocet_protocol::model::Arguments;
 use serde_json::json;
 
 use crate::anthropic::answer::AnthropicAnswer;

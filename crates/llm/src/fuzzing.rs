@@ -6,7 +6,7 @@ mod tools;
 
 use std::cell::RefCell;
 
-use avocet_protocol::Delta;
+use avocet_protocol::model::Delta;
 use serde_json::Value;
 
 use crate::dialects::lenient::{self, LenientError, MissingBrackets};

@@ -5,9 +5,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Clock, Delta, Deltas, LastExchanges, Model, ModelError, ModelFacts, ModelReply, ModelRequest,
-    ProviderStatus,
+use avocet_protocol::clock::Clock;
+use avocet_protocol::daemon::{LastExchanges, ProviderStatus};
+use avocet_protocol::model::{
+    Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest,
 };
 
 /// Refusals in a row after which a model counts as down. A single refusal may be about its request.

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
-use avocet_protocol::{FailedAttempt, Timestamp};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::model::FailedAttempt;
 use avocet_testkit::ManualClock;
 use futures_util::FutureExt;
 

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::ModelError;
+use avocet_protocol::model::ModelError;
 use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;

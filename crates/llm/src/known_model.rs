@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use avocet_protocol::{
+use avocet_protocol::model::{
     Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, RequestOptions, Spent,
 };
 

@@ -1,6 +1,6 @@
 use std::sync::Mutex;
 
-use avocet_protocol::{Delta, Message, Money, Price, Usage};
+use avocet_protocol::model::{Delta, Message, Money, Price, Usage};
 use avocet_testkit::{Scripted, ScriptedModel};
 
 use super::*;
@@ -152,7 +152,7 @@ async fn known_tool_style_without_native_calls_is_the_dialect_of_the_model_famil
 }
 
 fn request() -> ModelRequest {
-    let tool = avocet_protocol::ToolSpec {
+    let tool = avocet_protocol::tool::ToolSpec {
         name: "look".to_owned(),
         group: String::new(),
         description: "looks".to_owned(),

@@ -4,7 +4,8 @@
 use std::future::Future;
 use std::time::Duration;
 
-use avocet_protocol::{Clock, ModelError, within};
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::model::ModelError;
 
 /// Timeouts of one request. Connecting has its own timeout in the HTTP client: 10 s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

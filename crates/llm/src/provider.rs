@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use avocet_net::{NetError, check_public_url, check_url};
-use avocet_protocol::{Clock, Model};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::model::Model;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 

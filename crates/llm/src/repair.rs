@@ -27,7 +27,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use avocet_protocol::{Message, Messages, ModelError, ModelRequest, Reasoning};
+use avocet_protocol::model::{Message, Messages, ModelError, ModelRequest, Reasoning};
 
 pub(crate) use faults::names_missing_tools;
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{Model, SentCall};
+use avocet_protocol::model::{Model, SentCall};
 use avocet_testkit::anthropic::AnthropicFake;
 use avocet_testkit::openai::responses::{self, ResponsesFake};
 use avocet_testkit::openai::{Insists, InsistsOnState, OpenAiFake};

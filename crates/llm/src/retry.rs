@@ -5,8 +5,9 @@ use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use avocet_protocol::{
-    Clock, Delta, Deltas, FailedAttempt, ModelError, ModelReply, Retries, Spent, Usage,
+use avocet_protocol::clock::Clock;
+use avocet_protocol::model::{
+    Delta, Deltas, FailedAttempt, ModelError, ModelReply, Retries, Spent, Usage,
 };
 use backon::{BackoffBuilder, ExponentialBuilder};
 

@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex};
 
-use avocet_protocol::{Model, Money, Price};
+use avocet_protocol::model::{Model, Money, Price};
 use avocet_testkit::ManualClock;
 use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake, delta_event};
 use avocet_text::Secret;

@@ -1,7 +1,7 @@
 //! Prepares a tool's argument schema for a provider: removes our own `x-` keys, because some
 //! providers refuse them, and the rarely needed arguments.
 
-use avocet_protocol::{ToolSpec, is_rare};
+use avocet_protocol::tool::{ToolSpec, is_rare};
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value};
 

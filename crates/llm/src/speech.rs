@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_net::{HttpResponse, NetError};
-use avocet_protocol::{AudioError, Clock, Money, Speak, Spent, Usage, VoiceMode};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::model::{AudioError, Money, Speak, Spent, Usage, VoiceMode};
 use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;

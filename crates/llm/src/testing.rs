@@ -6,10 +6,11 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use avocet_protocol::{
+use avocet_protocol::model::{
     Arguments, Delta, Image, ImageRef, Message, Model, ModelError, ModelReply, ModelRequest,
-    SentCall, ToolCall, ToolSpec,
+    SentCall, ToolCall,
 };
+use avocet_protocol::tool::ToolSpec;
 use avocet_testkit::http::{Later, Piece};
 use avocet_testkit::{ManualClock, ModelAnswer};
 use futures_util::future::{Either, select};

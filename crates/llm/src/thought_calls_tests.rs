@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::ModelReply;
+use avocet_protocol::model::ModelReply;
 use avocet_testkit::ModelAnswer;
 use avocet_testkit::ollama::{MODEL, OllamaFake, line};
 use avocet_testkit::openai::OpenAiFake;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_net::{FormData, NetError};
-use avocet_protocol::{AudioError, Clock, Recording, Transcribe, decode_json};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::model::{AudioError, Recording, Transcribe, decode_json};
 use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;

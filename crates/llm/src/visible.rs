@@ -6,7 +6,7 @@ pub(crate) mod code;
 mod control_tokens;
 pub(crate) mod tokens;
 
-use avocet_protocol::Delta;
+use avocet_protocol::model::Delta;
 
 use calls::CallEnds;
 use code::CodeTracker;

@@ -1,6 +1,6 @@
 //! The arguments of tools.
 
-use avocet_protocol::{ChatAddress, SessionId};
+use avocet_protocol::chat::{ChatAddress, SessionId};
 use avocet_text::plain_json;
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;

@@ -1,6 +1,7 @@
 //! The session of a client.
 
-use avocet_protocol::{IdError, SessionId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::IdError;
 
 /// The most characters of a client's name in its session.
 const MOST_CHARS: usize = 40;

@@ -1,6 +1,7 @@
 //! Forms (MCP elicitation) with which the client asks its user.
 
-use avocet_protocol::{Choice, OpenApproval};
+use avocet_protocol::access::OpenApproval;
+use avocet_protocol::chat::Choice;
 use rmcp::model::{
     ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
     EnumSchema, PrimitiveSchemaDefinition, ServerRequest, StringSchema,

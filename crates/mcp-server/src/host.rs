@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_gateway::{RpcError, SocketMethod};
-use avocet_protocol::{EventSeq, SessionId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::store::EventSeq;
 use rmcp::model::Extensions;
 use serde_json::Value;
 use tokio_util::sync::DropGuard;

@@ -1,7 +1,9 @@
 //! Resources: the list of conversations, each conversation, and the memory.
 
 use avocet_gateway::{ListMemories, ListSessions, RpcError, ShowSession, SocketMethod};
-use avocet_protocol::{MemoryScope, SessionId, SessionRow, SessionSummary, TurnRecord};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::store::{MemoryScope, SessionRow, SessionSummary};
+use avocet_protocol::turn::TurnRecord;
 use rmcp::ErrorData;
 use rmcp::model::{
     ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams, ReadResourceResult,

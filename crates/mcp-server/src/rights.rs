@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use avocet_gateway::{Hello, Touches, find_method};
-use avocet_protocol::ClientRole;
+use avocet_protocol::access::ClientRole;
 use serde::Deserialize;
 use serde_json::json;
 

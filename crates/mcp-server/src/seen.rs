@@ -1,6 +1,7 @@
 //! The state of a turn, as its events show it.
 
-use avocet_protocol::{EventDetail, EventKind, EventSeq, LogEvent, WaitKind};
+use avocet_protocol::store::{EventDetail, EventKind, EventSeq, LogEvent};
+use avocet_protocol::tool::WaitKind;
 
 use crate::forms::TurnQuestion;
 

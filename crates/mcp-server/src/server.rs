@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use avocet_gateway::{AgentSummary, AttachParams, ListAgents, SocketMethod};
-use avocet_protocol::{Clock, SessionId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Clock;
 use avocet_supervise::Group;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult,

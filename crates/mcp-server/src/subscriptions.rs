@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, SessionId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Clock;
 use avocet_supervise::{Backoff, Group};
 use rmcp::model::ResourceUpdatedNotificationParam;
 use rmcp::{ErrorData, Peer, RoleServer};

@@ -4,10 +4,12 @@ use avocet_gateway::{
     AgentSummary, Ask, AttachParams, CancelJob, ListJobs, ListSessions, Send, ShowJob, ShowSession,
     SocketMethod, SubmitJob, Wait,
 };
-use avocet_protocol::{
-    Clock, EventSeq, JobLimits, JobRules, JobStatus, MessageStatus, SessionId, SessionSummary,
-    SubmittedJob, TurnRecord,
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Clock;
+use avocet_protocol::store::{
+    EventSeq, JobLimits, JobRules, JobStatus, MessageStatus, SessionSummary, SubmittedJob,
 };
+use avocet_protocol::turn::TurnRecord;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, model::CallToolRequestParams};

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use avocet_protocol::{LoggedCall, LoggedInbound, Origin, TurnRecord};
+use avocet_protocol::chat::LoggedInbound;
+use avocet_protocol::turn::{LoggedCall, Origin, TurnRecord};
 use serde_json::{Value, json};
 
 /// The most characters of a call's arguments.

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use avocet_gateway::{Ask, CancelJob, Decide, ListApprovals, RpcError, SocketMethod, Wait};
-use avocet_protocol::{
-    Clock, LogEvent, MessageStatus, OpenApproval, Outcome, SessionId, WaitId, WaitKind,
-};
+use avocet_protocol::access::OpenApproval;
+use avocet_protocol::chat::{Outcome, SessionId};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::ids::WaitId;
+use avocet_protocol::store::{LogEvent, MessageStatus};
+use avocet_protocol::tool::WaitKind;
 use rmcp::model::{CallToolResult, ClientResult};
 use rmcp::service::{PeerRequestOptions, RequestContext, RequestHandle, ServiceError};
 use rmcp::{Peer, RoleServer};

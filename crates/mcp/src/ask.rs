@@ -1,6 +1,6 @@
 //! Sends the MCP request for a tool call.
 
-use avocet_protocol::ToolError;
+use avocet_protocol::tool::ToolError;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, GetPromptRequestParams, PaginatedRequestParams,
     ReadResourceRequestParams, Resource,

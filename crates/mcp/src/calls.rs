@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{ChatAddress, LeastTrust, Role, SessionId, ToolContext, TurnId};
+use avocet_protocol::access::{LeastTrust, Role};
+use avocet_protocol::chat::{ChatAddress, SessionId};
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::tool::ToolContext;
 use tokio_util::sync::CancellationToken;
 
 /// The shortest time between two progress reports of a call that are shown.

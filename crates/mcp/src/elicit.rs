@@ -4,9 +4,8 @@
 use std::time::Duration;
 
 use avocet_net::check_url;
-use avocet_protocol::{
-    AnswerCheck, AnswerOption, AskPerson, ChatAddress, PersonAnswer, PersonQuestion,
-};
+use avocet_protocol::chat::ChatAddress;
+use avocet_protocol::tool::{AnswerCheck, AnswerOption, AskPerson, PersonAnswer, PersonQuestion};
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
 use serde_json::{Map, Value};
 

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    AskPerson, McpServers, OutsideTool, PersonAnswer, PersonQuestion, Role, ToolContext, ToolError,
+use avocet_protocol::access::Role;
+use avocet_protocol::tool::{
+    AskPerson, McpServers, OutsideTool, PersonAnswer, PersonQuestion, ToolContext, ToolError,
     ToolOutcome, ToolSource, UnansweredQuestion,
 };
 use avocet_testkit::{ManualClock, tool_context};
@@ -200,7 +201,7 @@ async fn question_without_fields_is_confirmed() {
 async fn question_in_a_turn_without_a_chat_is_declined() {
     let world = World::asking(form(&json!({}), &[]), &["yes"]).await;
     assert_eq!(world.call("ask", &tool_context()).await, Ok(json!({"action": "decline"})));
-    let session = avocet_protocol::SessionId::parse("schedule:local:1").unwrap();
+    let session = avocet_protocol::chat::SessionId::parse("schedule:local:1").unwrap();
     let scheduled = ToolContext { session, ..in_chat() };
     assert_eq!(world.call("ask", &scheduled).await, Ok(json!({"action": "decline"})));
     assert!(world.questions().is_empty());

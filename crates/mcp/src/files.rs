@@ -1,6 +1,9 @@
 //! Keeps the pictures and recordings of a result in the workspace, where the model can see them.
 
-use avocet_protocol::{CallId, Files, Image, LeastTrust, Trust, Workspaces};
+use avocet_protocol::access::{LeastTrust, Trust};
+use avocet_protocol::ids::CallId;
+use avocet_protocol::model::Image;
+use avocet_protocol::tool::{Files, Workspaces};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{ContentBlock, ResourceContents};
@@ -102,7 +105,7 @@ fn decode_file((data, media_type): (&str, &str)) -> Option<DecodedFile> {
 mod tests {
     use std::sync::Arc;
 
-    use avocet_protocol::TurnId;
+    use avocet_protocol::ids::TurnId;
     use avocet_testkit::{FakeFiles, OneWorkspace};
     use serde_json::json;
 

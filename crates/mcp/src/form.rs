@@ -1,7 +1,7 @@
 //! The fields of a form that a server requests, and the check of each value (MCP, "Elicitation",
 //! requested schema).
 
-use avocet_protocol::AnswerOption;
+use avocet_protocol::tool::AnswerOption;
 use avocet_text::sanitise;
 use rmcp::model::ElicitationSchema;
 use serde_json::{Value, json};

@@ -10,7 +10,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use avocet_protocol::{Clock, NoSample, TurnEvent};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::model::NoSample;
+use avocet_protocol::turn::TurnEvent;
 use avocet_supervise::RepeatedLines;
 use rmcp::model::{
     ClientCapabilities, CreateMessageRequestMethod, CreateMessageRequestParams,

@@ -1,6 +1,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use avocet_protocol::{McpServers, McpTransport, OutsideTool, ToolError, ToolOutcome, ToolSource};
+use avocet_protocol::tool::{
+    McpServers, McpTransport, OutsideTool, ToolError, ToolOutcome, ToolSource,
+};
 use avocet_supervise::Group;
 use avocet_testkit::{ManualClock, tool_context};
 use serde_json::{Map, Value, json};

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_net::HttpClient;
-use avocet_protocol::{Clock, McpTransport, within};
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::tool::McpTransport;
 use avocet_supervise::Group;
 use rmcp::service::{Peer, RoleClient, RunningService, ServiceExt};
 use rmcp::transport::StreamableHttpClientTransport;

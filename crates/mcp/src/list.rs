@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use avocet_protocol::McpToolHints;
+use avocet_protocol::tool::McpToolHints;
 use avocet_text::fits;
 use rmcp::model::{PaginatedRequestParams, ServerPeerInfo, Tool};
 use rmcp::service::{Peer, RoleClient, ServiceError};

@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::{McpToolForm, McpToolHints, McpToolState};
+use avocet_protocol::tool::{McpToolForm, McpToolHints, McpToolState};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -1,6 +1,7 @@
 //! The resources and prompts that a server offers, for a person who tests it.
 
-use avocet_protocol::{McpError, within};
+use avocet_protocol::clock::within;
+use avocet_protocol::tool::McpError;
 use rmcp::model::PaginatedRequestParams;
 use rmcp::service::ServiceError;
 use serde::Serialize;

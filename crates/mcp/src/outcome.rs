@@ -1,6 +1,6 @@
 //! The result of a call as the model reads it.
 
-use avocet_protocol::ToolError;
+use avocet_protocol::tool::ToolError;
 use rmcp::model::{CallToolResult, ContentBlock, GetPromptResult, ResourceContents};
 use serde_json::{Value, json};
 

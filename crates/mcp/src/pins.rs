@@ -24,7 +24,7 @@
 //! A file in the data directory keeps the pins (`memory.rs`). If it cannot be read, every tool is
 //! new.
 
-use avocet_protocol::{McpError, McpToolState, ToolError};
+use avocet_protocol::tool::{McpError, McpToolState, ToolError};
 
 use crate::memory::ListedTool;
 use crate::names::registry_name;

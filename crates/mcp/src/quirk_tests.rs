@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{McpServers, McpState, ToolContext, ToolError, ToolOutcome, ToolSource};
+use avocet_protocol::tool::{
+    McpServers, McpState, ToolContext, ToolError, ToolOutcome, ToolSource,
+};
 use avocet_testkit::{ManualClock, tool_context};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;

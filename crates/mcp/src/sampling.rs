@@ -4,8 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{
-    Image, ImageRef, Message, NoSample, Sample, SampleModel, SampleRequest, Trust,
+use avocet_protocol::access::Trust;
+use avocet_protocol::model::{
+    Image, ImageRef, Message, NoSample, Sample, SampleModel, SampleRequest,
 };
 use avocet_text::sanitise;
 use base64::Engine;

@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use avocet_protocol::Usage;
+use avocet_protocol::model::Usage;
 use avocet_testkit::tool_context;
 use serde_json::{Value, json};
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, McpState, McpToolState, ToolContext, ToolError, within};
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::tool::{McpState, McpToolState, ToolContext, ToolError};
 use avocet_supervise::{Backoff, Group, RepeatedLines};
 use avocet_text::Redactor;
 use rmcp::service::ServiceError;

@@ -1,8 +1,10 @@
 use std::sync::atomic::Ordering;
 
-use avocet_protocol::{
-    McpServerStatus, McpServers, OutsideTool, ToolClass, ToolOutcome, ToolSource, Trust, TurnEvent,
+use avocet_protocol::access::Trust;
+use avocet_protocol::tool::{
+    McpServerStatus, McpServers, OutsideTool, ToolClass, ToolOutcome, ToolSource,
 };
+use avocet_protocol::turn::TurnEvent;
 use avocet_testkit::{ManualClock, RecordedEvents, tool_context};
 use serde_json::json;
 use tempfile::TempDir;

@@ -7,9 +7,10 @@ use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use avocet_net::HttpClient;
-use avocet_protocol::{
-    Clock, McpError, McpServerStatus, McpServers, McpState, McpToolState, McpToolView,
-    McpTransport, OutsideTool, ToolSource,
+use avocet_protocol::clock::Clock;
+use avocet_protocol::tool::{
+    McpError, McpServerStatus, McpServers, McpState, McpToolState, McpToolView, McpTransport,
+    OutsideTool, ToolSource,
 };
 use avocet_supervise::{Group, RepeatedLines};
 use avocet_text::{Redactor, Secret};

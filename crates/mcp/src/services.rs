@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{AskPerson, SampleModel, SignsOfLife, TurnEvents, Workspaces};
+use avocet_protocol::model::SampleModel;
+use avocet_protocol::tool::{AskPerson, SignsOfLife, Workspaces};
+use avocet_protocol::turn::TurnEvents;
 
 /// The services of the daemon for the own requests of servers. A request without its service is
 /// refused.

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use avocet_protocol::{McpServers, McpState, ToolOutcome, ToolSource};
+use avocet_protocol::tool::{McpServers, McpState, ToolOutcome, ToolSource};
 use avocet_testkit::{ManualClock, tool_context};
 use avocet_text::Secret;
 use serde_json::Map;

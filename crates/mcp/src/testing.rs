@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use avocet_protocol::Clock;
+use avocet_protocol::clock::Clock;
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
 use serde_json::{Value, json};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{
+use avocet_protocol::access::Trust;
+use avocet_protocol::tool::{
     Caution, Description, Leaving, OutsideTool, ToolClass, ToolContext, ToolError, ToolOutcome,
-    Trust,
 };
 use avocet_text::sanitise;
 use serde_json::{Map, Value};

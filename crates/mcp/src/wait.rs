@@ -3,7 +3,8 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use avocet_protocol::{Clock, SignsOfLife};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::tool::SignsOfLife;
 use tokio::sync::Notify;
 
 use crate::calls::RunningCall;
@@ -56,7 +57,7 @@ impl CallWait<'_> {
 mod tests {
     use std::sync::Mutex;
 
-    use avocet_protocol::TurnId;
+    use avocet_protocol::ids::TurnId;
     use avocet_testkit::{ManualClock, tool_context};
 
     use super::*;

@@ -25,7 +25,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::decode_json;
+use avocet_protocol::model::decode_json;
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ErrorData, JsonRpcMessage, MetaObject, NumberOrString,

@@ -34,12 +34,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    ChangedMemory, Clock, Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationEnd,
-    ConsolidationId, ConsolidationReport, ConsolidationState, Consolidations, Delta, EditRefused,
-    Memory, MemoryChangeId, MemoryEdit, MemoryId, MemoryScope, Message, Model, ModelRequest,
-    NewConsolidation, Purpose, ReportedEdit, ReportedMemory, Spent, StoreError, Trust,
-    UpkeepBudget, estimated_tokens, within,
+use avocet_protocol::access::Trust;
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::ids::{ConsolidationId, MemoryChangeId, MemoryId};
+use avocet_protocol::memory::{
+    Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport, ReportedEdit,
+    ReportedMemory,
+};
+use avocet_protocol::model::{Delta, Message, Model, ModelRequest, Spent, estimated_tokens};
+use avocet_protocol::store::{
+    ChangedMemory, ConsolidationEnd, ConsolidationState, Consolidations, EditRefused, Memory,
+    MemoryEdit, MemoryScope, NewConsolidation, Purpose, StoreError, UpkeepBudget,
 };
 use jiff::tz::TimeZone;
 

@@ -1,7 +1,6 @@
-use avocet_protocol::{
-    ConsolidationId, Memories, MemoryAuthor, ModelError, ModelFacts, Price, Query as _,
-    ScopeFilter, UsageBy,
-};
+use avocet_protocol::ids::ConsolidationId;
+use avocet_protocol::model::{ModelError, ModelFacts, Price};
+use avocet_protocol::store::{Memories, MemoryAuthor, Query as _, ScopeFilter, UsageBy};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{ManualClock, START, Scripted, ScriptedModel};
@@ -36,7 +35,7 @@ impl UpkeepBudget for Budget {
     }
 
     async fn record(&self, purpose: Purpose, spent: &[Spent]) -> Result<(), StoreError> {
-        use avocet_protocol::UpkeepLedger as _;
+        use avocet_protocol::store::UpkeepLedger as _;
         self.store.record_upkeep(purpose, spent).await
     }
 }
@@ -154,7 +153,8 @@ async fn consolidate_merges_replaces_and_dates_and_books_the_cost_as_its_own_lin
     assert_eq!(harness.texts().await, expected);
     let changes: Vec<usize> = report.edits.iter().map(|edit| edit.changes.len()).collect();
     assert_eq!(changes, [2, 1, 1]);
-    let rows = harness.store.usage(UsageBy::Purpose, avocet_protocol::Timestamp(0)).await.unwrap();
+    let rows =
+        harness.store.usage(UsageBy::Purpose, avocet_protocol::clock::Timestamp(0)).await.unwrap();
     let [row] = &rows[..] else { panic!("{rows:?}") };
     assert_eq!((row.of.as_str(), row.answers), ("consolidation", 2), "dry runs cost, too");
     assert!((row.total.cost.in_dollars() - 0.02).abs() < 1e-6, "{row:?}");

@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Clock, Embedder, FoundMemory, Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeId,
-    MemoryId, MemoryScope, MemoryVector, MemoryVectors, NewMemory, ScopeFilter, StoreError,
-    UndoneChange, WordCounts, WrittenMemory, within,
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::ids::{MemoryChangeId, MemoryId};
+use avocet_protocol::model::Embedder;
+use avocet_protocol::store::{
+    FoundMemory, Memories, Memory, MemoryAuthor, MemoryChange, MemoryScope, MemoryVector,
+    MemoryVectors, NewMemory, ScopeFilter, StoreError, UndoneChange, WordCounts, WrittenMemory,
 };
 use avocet_text::match_query;
 

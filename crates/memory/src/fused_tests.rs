@@ -1,4 +1,6 @@
-use avocet_protocol::{MemorySource, Timestamp, Trust};
+use avocet_protocol::access::Trust;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::MemorySource;
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::ManualClock;
@@ -133,10 +135,10 @@ struct RequestBudget {
 }
 
 #[async_trait]
-impl avocet_protocol::UpkeepBudget for RequestBudget {
+impl avocet_protocol::store::UpkeepBudget for RequestBudget {
     async fn used_up(
         &self,
-        _: Option<avocet_protocol::Price>,
+        _: Option<avocet_protocol::model::Price>,
     ) -> Result<Option<String>, StoreError> {
         let mut left = self.left.lock().unwrap();
         let is_over = *left == 0;
@@ -146,17 +148,17 @@ impl avocet_protocol::UpkeepBudget for RequestBudget {
 
     async fn record(
         &self,
-        purpose: avocet_protocol::Purpose,
-        spent: &[avocet_protocol::Spent],
+        purpose: avocet_protocol::store::Purpose,
+        spent: &[avocet_protocol::model::Spent],
     ) -> Result<(), StoreError> {
-        use avocet_protocol::UpkeepLedger as _;
+        use avocet_protocol::store::UpkeepLedger as _;
         self.store.record_upkeep(purpose, spent).await
     }
 }
 
 #[tokio::test]
 async fn f19_embeddings_count_as_their_own_line_and_stop_with_the_budget() {
-    use avocet_protocol::Query as _;
+    use avocet_protocol::store::Query as _;
     let fused = fused(&["Der Zahnarzt hat montags offen"]).await;
     let budget = RequestBudget { store: fused.store.clone(), left: Mutex::new(1) };
     let embedder = crate::MeteredEmbedder::new(fused.embedder.clone(), Arc::new(budget));
@@ -167,7 +169,7 @@ async fn f19_embeddings_count_as_their_own_line_and_stop_with_the_budget() {
     assert_eq!(fused.embedder.requests().len(), 0, "no request without a search");
     assert_eq!(texts(&memories, "dentist", 3).await.len(), 1);
     let usage = async || {
-        let by = avocet_protocol::UsageBy::Purpose;
+        let by = avocet_protocol::store::UsageBy::Purpose;
         let rows = fused.store.usage(by, Timestamp(0)).await.unwrap();
         rows.into_iter().map(|row| (row.of, row.total.usage.input)).collect::<Vec<_>>()
     };

@@ -12,9 +12,10 @@ mod words;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    FoundMemory, Memories, MemoryScope, Recall, RecalledMemory, ScopeFilter, StoreError,
-    WordCounts, estimated_tokens,
+use avocet_protocol::memory::{Recall, RecalledMemory};
+use avocet_protocol::model::estimated_tokens;
+use avocet_protocol::store::{
+    FoundMemory, Memories, MemoryScope, ScopeFilter, StoreError, WordCounts,
 };
 use avocet_text::index_text;
 

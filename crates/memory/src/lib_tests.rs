@@ -1,8 +1,14 @@
-use avocet_protocol::{Arguments, CallId, CallResult, ToolClass, Trust};
-use avocet_protocol::{
-    Claim, Content, Inbound, InboundKind, Inbox, LogWrite, NewInbound, NewStep, Outcome, Sender,
-    SessionId, Settlement, Suspects, ToolCall, TurnLog, Turns, Usage,
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{
+    Content, Inbound, InboundKind, NewInbound, Outcome, Sender, SessionId,
 };
+use avocet_protocol::ids::CallId;
+use avocet_protocol::model::Arguments;
+use avocet_protocol::model::{ToolCall, Usage};
+use avocet_protocol::store::{Claim, Inbox, NewStep, Settlement, Suspects, TurnLog, Turns};
+use avocet_protocol::tool::LogWrite;
+use avocet_protocol::tool::ToolClass;
+use avocet_protocol::turn::CallResult;
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::ManualClock;

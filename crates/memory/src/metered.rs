@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{EmbedError, EmbeddedTexts, Embedder, Price, Purpose, UpkeepBudget};
+use avocet_protocol::model::{EmbedError, EmbeddedTexts, Embedder, Price};
+use avocet_protocol::store::{Purpose, UpkeepBudget};
 
 /// An embedding model that asks the budget before each request and records the usage after it. A
 /// request that its caller abandons is not recorded.

@@ -11,10 +11,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    MemoryChangeId, MemoryFiles, MemoryId, MemoryMirror, MemoryScope, MirrorReport, Recall,
-    RecalledMemory, StoreError,
-};
+use avocet_protocol::ids::{MemoryChangeId, MemoryId};
+use avocet_protocol::memory::{MemoryMirror, MirrorReport, Recall, RecalledMemory};
+use avocet_protocol::store::{MemoryFiles, MemoryScope, StoreError};
 use tokio::sync::{Mutex, MutexGuard};
 
 use files::{FileComparison, ScopeFile, SyncError, file_names};

@@ -1,8 +1,9 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use avocet_protocol::{
-    EditedFile, FileEntry, Memories, MemoryAuthor, NewMemory, ScopeFilter, ShownMemory, Trust,
+use avocet_protocol::access::Trust;
+use avocet_protocol::store::{
+    EditedFile, FileEntry, Memories, MemoryAuthor, NewMemory, ScopeFilter, ShownMemory,
     conflict_text,
 };
 use avocet_store::SqliteStore;

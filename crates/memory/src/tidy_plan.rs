@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use avocet_protocol::{MAX_MEMORY_BYTES, Memory, MemoryEdit, MemoryId, MemoryVersion};
+use avocet_protocol::ids::MemoryId;
+use avocet_protocol::store::{MAX_MEMORY_BYTES, Memory, MemoryEdit, MemoryVersion};
 use avocet_text::index_text;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -77,7 +78,7 @@ pub(crate) enum ActionRefused {
     #[error("{0} and {1} share no word")]
     Unrelated(MemoryId, MemoryId),
     #[error(transparent)]
-    Rule(#[from] avocet_protocol::EditRefused),
+    Rule(#[from] avocet_protocol::store::EditRefused),
 }
 
 /// Parses the model's answer, with or without a code fence.

@@ -1,4 +1,6 @@
-use avocet_protocol::{EditRefused, MemoryScope, MemorySource, Timestamp, Trust};
+use avocet_protocol::access::Trust;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::{EditRefused, MemoryScope, MemorySource};
 
 use super::*;
 

@@ -1,6 +1,7 @@
 //! The methods about calls that wait for approval.
 
-use avocet_protocol::{ApprovalDecision, OpenApproval, WaitId};
+use avocet_protocol::access::{ApprovalDecision, OpenApproval};
+use avocet_protocol::ids::WaitId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! The chats that a client reaches.
 
-use avocet_protocol::ChatAddress;
+use avocet_protocol::chat::ChatAddress;
 use avocet_text::fits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

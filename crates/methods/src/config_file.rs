@@ -1,13 +1,13 @@
 //! The methods about the configuration file.
 
-use avocet_protocol::{ConfigCheck, ConfigDiff, ConfigText, ShownConfig};
+use avocet_protocol::daemon::{ConfigCheck, ConfigDiff, ConfigText, ShownConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{NoParams, Touches};
 
 /// `config.check`: checks a text without touching the file. The result is a
-/// [`ConfigCheck`](avocet_protocol::ConfigCheck).
+/// [`ConfigCheck`](avocet_protocol::daemon::ConfigCheck).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckConfig {

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use avocet_protocol::{AccountName, ChannelName, ChatAddress, ClientRole, SenderId};
+use avocet_protocol::access::ClientRole;
+use avocet_protocol::chat::ChatAddress;
+use avocet_protocol::ids::{AccountName, ChannelName, SenderId};
 use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,7 +59,7 @@ pub enum Capability {
 }
 
 /// `attach`: makes the connection a listener of a chat, or of all chats of an account that a program
-/// serves. It gets `event` notifications with a [`TurnEvent`](avocet_protocol::TurnEvent), and `deliver`
+/// serves. It gets `event` notifications with a [`TurnEvent`](avocet_protocol::turn::TurnEvent), and `deliver`
 /// requests, which it answers when it has shown the message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

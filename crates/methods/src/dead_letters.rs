@@ -1,6 +1,6 @@
 //! The methods about failed messages.
 
-use avocet_protocol::{DeadId, DeadLetter};
+use avocet_protocol::store::{DeadId, DeadLetter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,9 @@
 //! The methods about the event log.
 
-use avocet_protocol::{
-    EventSeq, LogEvent, SessionId, Subscriber, SubscriberName, TraceSpan, TraceSubject,
-};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::SubscriberName;
+use avocet_protocol::store::{EventSeq, LogEvent, Subscriber};
+use avocet_protocol::turn::{TraceSpan, TraceSubject};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

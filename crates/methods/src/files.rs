@@ -1,6 +1,6 @@
 //! The files of messages, which a program keeps or delivers.
 
-use avocet_protocol::AttachmentKind;
+use avocet_protocol::chat::AttachmentKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,13 +1,14 @@
 //! The methods about jobs.
 
-use avocet_protocol::{DedupeKey, JobId, JobRules, JobStatus, SubmittedJob};
+use avocet_protocol::ids::{DedupeKey, JobId};
+use avocet_protocol::store::{JobRules, JobStatus, SubmittedJob};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CallTarget, ListParams, NamesTarget, Touches, listed_rows, named_target};
 
 /// `job.submit`: submits a job. The result is a
-/// [`SubmittedJob`](avocet_protocol::SubmittedJob), after the commit.
+/// [`SubmittedJob`](avocet_protocol::store::SubmittedJob), after the commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SubmitJob {
     /// The task.
@@ -20,7 +21,7 @@ pub struct SubmitJob {
     pub key: Option<DedupeKey>,
 }
 
-/// `job.list`: a list of [`JobStatus`](avocet_protocol::JobStatus), the newest first, without
+/// `job.list`: a list of [`JobStatus`](avocet_protocol::store::JobStatus), the newest first, without
 /// secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -39,7 +40,7 @@ impl Default for ListJobs {
     }
 }
 
-/// `job.show`: one [`JobStatus`](avocet_protocol::JobStatus); `job.cancel`: null.
+/// `job.show`: one [`JobStatus`](avocet_protocol::store::JobStatus); `job.cancel`: null.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NamedJob {

@@ -66,4 +66,7 @@ pub use touches::{CallTarget, ChatRow, ListParams, ListRows, NamesTarget, ReadTa
 pub use web::{OpenWeb, SignOutWeb};
 
 // The parameters of these methods are types of `avocet-protocol`.
-pub use avocet_protocol::{AddSchedule, ConsolidateRequest, JsonQuestion, SetSessionOption};
+pub use avocet_protocol::memory::ConsolidateRequest;
+pub use avocet_protocol::model::JsonQuestion;
+pub use avocet_protocol::schedule::AddSchedule;
+pub use avocet_protocol::session::SetSessionOption;

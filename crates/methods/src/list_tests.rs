@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use avocet_protocol::ClientRole;
+use avocet_protocol::access::ClientRole;
 
 use super::*;
 

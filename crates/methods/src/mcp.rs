@@ -1,13 +1,13 @@
 //! The methods about MCP servers.
 
-use avocet_protocol::{McpServerStatus, McpToolView};
+use avocet_protocol::tool::{McpServerStatus, McpToolView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{EmptyParams, Touches};
 
 /// `mcp.tools`: lists the tools of an MCP server. The result is a list of
-/// [`McpToolView`](avocet_protocol::McpToolView).
+/// [`McpToolView`](avocet_protocol::tool::McpToolView).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListMcpTools {

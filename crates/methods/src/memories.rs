@@ -1,16 +1,15 @@
 //! The methods that read and change the memory.
 
-use avocet_protocol::{
-    ConsolidateRequest, ConsolidationReport, Memory, MemoryChange, MemoryChangeId, MemoryId,
-    MemoryScope, MirrorReport, WrittenMemory,
-};
+use avocet_protocol::ids::{MemoryChangeId, MemoryId};
+use avocet_protocol::memory::{ConsolidateRequest, ConsolidationReport, MirrorReport};
+use avocet_protocol::store::{Memory, MemoryChange, MemoryScope, WrittenMemory};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{NoParams, Touches};
 
 /// `memory.add`: writes a memory with full trust, unless its scope has one with the same words. The
-/// result is a [`WrittenMemory`](avocet_protocol::WrittenMemory).
+/// result is a [`WrittenMemory`](avocet_protocol::store::WrittenMemory).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddMemory {
@@ -29,7 +28,7 @@ pub struct ForgetMemory {
 }
 
 /// `memory.undo`: restores the state before a change. The result is a
-/// [`Memory`](avocet_protocol::Memory).
+/// [`Memory`](avocet_protocol::store::Memory).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UndoMemoryChange {

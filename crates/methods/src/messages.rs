@@ -1,9 +1,10 @@
 //! The methods that send messages and ask for their outcome, and those about the daemon as a whole.
 
-use avocet_protocol::{
-    ChatAddress, Checkup, DaemonStatus, DedupeKey, DeliveryId, JsonAnswer, JsonQuestion, MessageId,
-    MessageStatus, SessionId,
-};
+use avocet_protocol::chat::{ChatAddress, SessionId};
+use avocet_protocol::daemon::{Checkup, DaemonStatus};
+use avocet_protocol::ids::{DedupeKey, DeliveryId, MessageId};
+use avocet_protocol::model::{JsonAnswer, JsonQuestion};
+use avocet_protocol::store::MessageStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -67,7 +68,7 @@ pub struct SendResult {
 }
 
 /// `wait`: waits until the message has its outcome. The result is a
-/// [`MessageStatus`](avocet_protocol::MessageStatus).
+/// [`MessageStatus`](avocet_protocol::store::MessageStatus).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Wait {
@@ -78,7 +79,7 @@ pub struct Wait {
     pub seconds: Option<u64>,
 }
 
-/// `status`: a [`DaemonStatus`](avocet_protocol::DaemonStatus).
+/// `status`: a [`DaemonStatus`](avocet_protocol::daemon::DaemonStatus).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ShowStatus {
@@ -88,7 +89,7 @@ pub struct ShowStatus {
 }
 
 /// `doctor`: the daemon checks what it depends on. The result is a
-/// [`Checkup`](avocet_protocol::Checkup).
+/// [`Checkup`](avocet_protocol::daemon::Checkup).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Doctor {

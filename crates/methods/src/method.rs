@@ -18,7 +18,7 @@
 //! tests ask for its row in `docs/src/build/socket.md`. `docs/src/build/method.md` has each step, up to
 //! HTTP, MCP and the client libraries.
 
-use avocet_protocol::ClientRole;
+use avocet_protocol::access::ClientRole;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, Deserializer, IgnoredAny};
 use serde::{Deserialize, Serialize};
@@ -70,8 +70,8 @@ macro_rules! method {
             const NAME: &'static str = $name;
             type Params = $params;
             type Answer = $answer;
-            const LEAST_ROLE: ::avocet_protocol::ClientRole =
-                ::avocet_protocol::ClientRole::$role;
+            const LEAST_ROLE: ::avocet_protocol::access::ClientRole =
+                ::avocet_protocol::access::ClientRole::$role;
             const TOUCHES: $crate::Touches = $touches;
             $(method!(@constant $constant);)*
         }

@@ -1,12 +1,13 @@
 //! The methods about people: who may write to the agent, and which chats are linked.
 
-use avocet_protocol::{ChatAddress, ChatLink, Pairing, Person, PersonId};
+use avocet_protocol::access::{ChatLink, Pairing, Person, PersonId};
+use avocet_protocol::chat::ChatAddress;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{MOST_ROWS, NoParams, Touches};
 
-/// `people.list`: a list of [`Person`](avocet_protocol::Person), in the order of their ids.
+/// `people.list`: a list of [`Person`](avocet_protocol::access::Person), in the order of their ids.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ListPeople {
@@ -24,7 +25,7 @@ impl Default for ListPeople {
     }
 }
 
-/// `link.list`: a list of [`ChatLink`](avocet_protocol::ChatLink), in the order of their chats.
+/// `link.list`: a list of [`ChatLink`](avocet_protocol::access::ChatLink), in the order of their chats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ListLinks {
@@ -43,7 +44,7 @@ impl Default for ListLinks {
 }
 
 /// `link.add`: lets a private chat share the session of another chat. The result is a
-/// [`ChatLink`](avocet_protocol::ChatLink).
+/// [`ChatLink`](avocet_protocol::access::ChatLink).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddLink {
@@ -61,7 +62,7 @@ pub struct RemoveLink {
     pub chat: ChatAddress,
 }
 
-/// `pair.approve`: admits a stranger. The result is a [`Person`](avocet_protocol::Person).
+/// `pair.approve`: admits a stranger. The result is a [`Person`](avocet_protocol::access::Person).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Approve {
@@ -72,7 +73,7 @@ pub struct Approve {
     pub owner: bool,
 }
 
-/// `pair.deny`: revokes a code. The result is a [`Pairing`](avocet_protocol::Pairing).
+/// `pair.deny`: revokes a code. The result is a [`Pairing`](avocet_protocol::access::Pairing).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Deny {

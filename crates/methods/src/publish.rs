@@ -1,8 +1,8 @@
 //! The methods by which a program that is a channel brings in the messages of people.
 
-use avocet_protocol::{
-    AccountName, ChannelName, ChatAddress, ChatKind, DedupeKey, SenderId, Timestamp,
-};
+use avocet_protocol::chat::{ChatAddress, ChatKind};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey, SenderId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -1,12 +1,13 @@
 //! The methods about schedules.
 
-use avocet_protocol::{AddSchedule, ScheduleCommand, ScheduleId, ShownSchedule};
+use avocet_protocol::ids::ScheduleId;
+use avocet_protocol::schedule::{AddSchedule, ScheduleCommand, ShownSchedule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CallTarget, ListParams, NamesTarget, Touches, listed_rows, named_target};
 
-/// `schedule.list`: a list of [`ShownSchedule`](avocet_protocol::ShownSchedule) without runs.
+/// `schedule.list`: a list of [`ShownSchedule`](avocet_protocol::schedule::ShownSchedule) without runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ListSchedules {
@@ -14,7 +15,7 @@ pub struct ListSchedules {
     pub ended: bool,
 }
 
-/// `schedule.show`: a [`ShownSchedule`](avocet_protocol::ShownSchedule).
+/// `schedule.show`: a [`ShownSchedule`](avocet_protocol::schedule::ShownSchedule).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShowSchedule {

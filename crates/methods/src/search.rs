@@ -1,6 +1,8 @@
 //! The method that searches the conversations of all people.
 
-use avocet_protocol::{SessionId, Timestamp, TurnId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::TurnId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

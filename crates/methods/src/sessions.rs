@@ -1,10 +1,13 @@
 //! The methods about conversations, and the costs of models.
 
-use avocet_protocol::{
-    DeliveredText, DeliveryId, SessionId, SessionOption, SessionRow, SessionServer,
-    SessionServerStart, SessionSummary, SetSessionOption, Timestamp, TurnId, TurnRecord, UsageBy,
-    UsageRow,
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{DeliveryId, TurnId};
+use avocet_protocol::session::{
+    SessionOption, SessionServer, SessionServerStart, SetSessionOption,
 };
+use avocet_protocol::store::{DeliveredText, SessionRow, SessionSummary, UsageBy, UsageRow};
+use avocet_protocol::turn::TurnRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -103,8 +106,8 @@ pub struct DeleteSession {
 }
 
 /// `sessions.options`: the settings of a conversation. The result is a list of
-/// [`SessionOption`](avocet_protocol::SessionOption). `sessions.set_option` takes a
-/// [`SetSessionOption`](avocet_protocol::SetSessionOption) and has the same result.
+/// [`SessionOption`](avocet_protocol::session::SessionOption). `sessions.set_option` takes a
+/// [`SetSessionOption`](avocet_protocol::session::SetSessionOption) and has the same result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShowOptions {
@@ -113,7 +116,7 @@ pub struct ShowOptions {
 }
 
 /// The parameters. The result is a list of
-/// [`SessionServerStart`](avocet_protocol::SessionServerStart).
+/// [`SessionServerStart`](avocet_protocol::session::SessionServerStart).
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GiveServers {

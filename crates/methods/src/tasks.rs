@@ -1,6 +1,8 @@
 //! The methods about tasks: the child turns of conversations.
 
-use avocet_protocol::{SessionId, TaskView, TurnId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::TaskView;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,10 +1,13 @@
 //! The part of the daemon that a call touches: the chat in its parameters, or the chats of the rows in
 //! its answer. The gateway limits a client to its own chats by it.
 
-use avocet_protocol::{
-    AccountName, ChannelName, ChatAddress, DeadId, DeadLetter, JobId, JobStatus, MessageId,
-    OpenApproval, ScheduleId, SessionId, SessionSummary, ShownSchedule, TaskView, TurnId, WaitId,
+use avocet_protocol::access::OpenApproval;
+use avocet_protocol::chat::{ChatAddress, SessionId};
+use avocet_protocol::ids::{
+    AccountName, ChannelName, JobId, MessageId, ScheduleId, TurnId, WaitId,
 };
+use avocet_protocol::schedule::ShownSchedule;
+use avocet_protocol::store::{DeadId, DeadLetter, JobStatus, SessionSummary, TaskView};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

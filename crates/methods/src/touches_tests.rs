@@ -16,7 +16,7 @@ fn account() -> CallTarget {
 fn calls() -> Vec<(&'static str, Value, CallTarget)> {
     let chat = || CallTarget::Chat(CHAT.parse().unwrap());
     let session = || CallTarget::Session(SessionId::parse(CHAT).unwrap());
-    let dead = DeadId::Delivery(avocet_protocol::DeliveryId(7));
+    let dead = DeadId::Delivery(avocet_protocol::ids::DeliveryId(7));
     let attached = json!({ "channel": "external", "account": "irc" });
     let moved = json!({ "channel": "external", "account": "irc", "cursor": { "position": "1" } });
     let published = json!({ "chat": CHAT, "sender": "ann", "key": "1", "text": "hi" });

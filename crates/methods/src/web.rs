@@ -1,13 +1,13 @@
 //! The methods about the web console.
 
-use avocet_protocol::WebLink;
+use avocet_protocol::channel::WebLink;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{NoParams, Touches};
 
 /// `web.open`: makes a link that opens the web console once. The result is a
-/// [`WebLink`](avocet_protocol::WebLink).
+/// [`WebLink`](avocet_protocol::channel::WebLink).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OpenWeb {

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Clock, within};
+use avocet_protocol::clock::{Clock, within};
 use reqwest::Url;
 
 use crate::address_ports::{DialAddress, DialResponse, OwnAddresses, ResolveNames};

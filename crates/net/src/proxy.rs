@@ -13,7 +13,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Clock, ignore_result, within};
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::ignore_result;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{Channel, Content, Delivery, Head, Planned, SendEnd};
+use avocet_protocol::channel::Channel;
+use avocet_protocol::chat::{Content, Delivery, Planned};
+use avocet_protocol::store::{Head, SendEnd};
 
 use crate::ChannelRegistry;
 use crate::closed_chats::ClosedChats;

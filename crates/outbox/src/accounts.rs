@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use avocet_protocol::{AccountName, ChannelName, ChatAddress, ChatId};
+use avocet_protocol::chat::ChatAddress;
+use avocet_protocol::ids::{AccountName, ChannelName, ChatId};
 use parking_lot::Mutex;
 
 type AccountKey = (ChannelName, AccountName);

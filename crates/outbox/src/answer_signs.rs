@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::{ChatAddress, EndedMessage, Head, Outcome, SendEnd, TurnId};
+use avocet_protocol::chat::{ChatAddress, Outcome};
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::{EndedMessage, Head, SendEnd};
 
 use crate::ChannelRegistry;
 

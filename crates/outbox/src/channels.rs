@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use avocet_protocol::{
-    AccountName, Channel, ChannelName, ChatAddress, Content, Destinations, Live, NoDestination,
-    Planned,
-};
+use avocet_protocol::bus::{Destinations, NoDestination};
+use avocet_protocol::channel::Channel;
+use avocet_protocol::chat::{ChatAddress, Content, Planned};
+use avocet_protocol::daemon::Live;
+use avocet_protocol::ids::{AccountName, ChannelName};
 use tokio::sync::Notify;
 
 type ByAccount = BTreeMap<(ChannelName, AccountName), Arc<dyn Channel>>;
@@ -154,7 +155,7 @@ fn without_poll(content: &Content) -> Content {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::Poll;
+    use avocet_protocol::chat::Poll;
     use avocet_testkit::FakeChannel;
 
     use super::*;

@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use avocet_protocol::{
-    ChatAddress, Content, Deliveries, Destinations, Head, Planned, Roles, SendEnd,
-};
+use avocet_protocol::access::Roles;
+use avocet_protocol::bus::{Deliveries, Destinations};
+use avocet_protocol::chat::{ChatAddress, Content, Planned};
+use avocet_protocol::store::{Head, SendEnd};
 
 use crate::ChannelRegistry;
 

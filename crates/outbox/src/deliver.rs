@@ -4,10 +4,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{
-    AccountName, ChannelName, ChatAddress, Clock, Deliveries, EndedMessage, Outbox, Roles,
-    StoreError, TurnId, Workspaces,
-};
+use avocet_protocol::access::Roles;
+use avocet_protocol::bus::Deliveries;
+use avocet_protocol::chat::ChatAddress;
+use avocet_protocol::clock::Clock;
+use avocet_protocol::ids::{AccountName, ChannelName, TurnId};
+use avocet_protocol::store::{EndedMessage, Outbox, StoreError};
+use avocet_protocol::tool::Workspaces;
 use avocet_supervise::{Group, KeyedWork, UnfinishedTasks};
 use tokio::sync::Semaphore;
 

@@ -13,7 +13,11 @@ mod world;
 
 use std::sync::Arc;
 
-use avocet_protocol::{Asker, ChatAddress, Deliveries, Inbound, Query, Role, Roles, SendError};
+use avocet_protocol::access::{Asker, Role, Roles};
+use avocet_protocol::bus::Deliveries;
+use avocet_protocol::channel::SendError;
+use avocet_protocol::chat::{ChatAddress, Inbound};
+use avocet_protocol::store::Query;
 use avocet_testkit::{FakeRoles, OnSend};
 
 use world::{DeliveryHarness, chat_address};

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{
-    Attachment, AttachmentSource, Delivery, FilesError, LoadedFile, MAX_SENT_FILE_BYTES, Workspaces,
+use avocet_protocol::chat::{
+    Attachment, AttachmentSource, Delivery, LoadedFile, MAX_SENT_FILE_BYTES,
 };
+use avocet_protocol::tool::{FilesError, Workspaces};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Maximum number of chunks with files in memory, over all chats.

@@ -3,7 +3,10 @@
 
 use std::task::{Context, Poll, Waker};
 
-use avocet_protocol::{Delivery, DeliveryId, Head, Planned, ignore_result};
+use avocet_protocol::chat::{Delivery, Planned};
+use avocet_protocol::ids::DeliveryId;
+use avocet_protocol::ignore_result;
+use avocet_protocol::store::Head;
 use tokio::sync::oneshot;
 
 use crate::Deliverer;

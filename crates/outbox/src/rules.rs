@@ -33,7 +33,10 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Content, Head, OnUnknown, Receipt, SendEnd, SendError, Timestamp};
+use avocet_protocol::channel::{OnUnknown, SendError};
+use avocet_protocol::chat::{Content, Receipt};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::{Head, SendEnd};
 
 /// Failed sends after which a chunk is abandoned: about a day, so that an outage overnight costs no
 /// answer.

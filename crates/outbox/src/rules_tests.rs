@@ -1,4 +1,5 @@
-use avocet_protocol::{Choice, Delivery, DeliveryId};
+use avocet_protocol::chat::{Choice, Delivery};
+use avocet_protocol::ids::DeliveryId;
 
 use super::*;
 

@@ -33,10 +33,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{
-    Channel, ChatAddress, Clock, Delivery, DeliveryId, Head, Outbox, Receipt, SendEnd, SendError,
-    StoreError, Timestamp, within,
-};
+use avocet_protocol::channel::{Channel, SendError};
+use avocet_protocol::chat::{ChatAddress, Delivery, Receipt};
+use avocet_protocol::clock::{Clock, Timestamp, within};
+use avocet_protocol::ids::DeliveryId;
+use avocet_protocol::store::{Head, Outbox, SendEnd, StoreError};
 use avocet_supervise::{catch_panic, with_retry};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;

@@ -1,14 +1,38 @@
 //! The ports of access control: the stored people, pairing and links, and the roles of messages.
 
+mod allow;
+mod approvals;
+mod asker;
+mod client_role;
+mod grant;
+mod people;
+mod permission_mode;
+mod policy;
+mod protected;
+mod role;
+mod trust;
+
+pub use allow::{Allow, AllowLists, GroupRules};
+pub use approvals::{ApprovalDecision, Approvals, EXPIRED, OpenApproval};
+pub use asker::Asker;
+pub use client_role::ClientRole;
+pub use grant::Grant;
+pub use people::{ChatLink, Decision, Pairing, PairingCode, Person, PersonId, SettledPairing};
+pub use permission_mode::{NoPermissionMode, PermissionMode};
+pub use policy::{Rule, ToolList, ToolPolicy};
+pub use protected::PROTECTED_PATHS;
+pub use role::Role;
+pub use trust::{LeastTrust, Trust};
+
 use std::fmt;
 
 use async_trait::async_trait;
 
-use crate::{
-    Asker, ChatAddress, ChatLink, IdError, Inbound, NewInbound, NoDestination, Pairing,
-    PairingCode, Person, PersonId, Planned, Role, SenderId, SessionId, SettledPairing, StoreError,
-    Timestamp,
-};
+use crate::bus::NoDestination;
+use crate::chat::{ChatAddress, Inbound, NewInbound, Planned, SessionId};
+use crate::clock::Timestamp;
+use crate::ids::{IdError, SenderId};
+use crate::store::StoreError;
 
 /// The admitted people, as stored in the log.
 #[async_trait]

@@ -1,13 +1,24 @@
 //! The ports of the bus: inbound messages, outbound destinations, and wake-ups of the outbox.
 
+mod program_file;
+mod program_request;
+mod publish_order;
+mod queue_mode;
+
+pub use program_file::{ProgramFile, ProgramFiles};
+pub use program_request::{
+    END_OF_INSTRUCTIONS, ProgramCall, ProgramMessage, ProgramRequest, ProgramTool, SENT_TO_PROGRAM,
+};
+pub use publish_order::{OrderHold, OrderTicket, PublishOrder};
+pub use queue_mode::QueueMode;
+
 use std::fmt;
 
 use async_trait::async_trait;
 
-use crate::{
-    Accepted, AccountName, ChannelName, ChatAddress, Content, Cursor, DedupeKey, Enqueued, IdError,
-    Inbound, NoCorrection, OrderHold, Outbound, Planned, SessionId, StoreError,
-};
+use crate::chat::{ChatAddress, Content, Cursor, Inbound, Outbound, Planned, SessionId};
+use crate::ids::{AccountName, ChannelName, DedupeKey, IdError};
+use crate::store::{Accepted, Enqueued, NoCorrection, StoreError};
 
 /// The bus, as channels and the gateway use it.
 #[async_trait]
@@ -188,7 +199,7 @@ pub trait Destinations: fmt::Debug + Send + Sync {
     /// [`NoDestination`] if the chat is on no channel of this daemon.
     fn plan(&self, address: &ChatAddress, content: &Content) -> Result<Planned, NoDestination>;
 
-    /// Returns [`crate::Channel::max_file_bytes`] of the channel that serves the chat.
+    /// Returns [`crate::channel::Channel::max_file_bytes`] of the channel that serves the chat.
     fn max_file_bytes(&self, address: &ChatAddress) -> Option<u64>;
 }
 

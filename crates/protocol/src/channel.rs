@@ -1,5 +1,26 @@
 //! The port of a channel: one account on one platform.
 
+mod address_file;
+mod attach;
+mod bot_setup;
+mod capabilities;
+mod config;
+mod fetch_attachments;
+mod web_console;
+mod webhook;
+
+pub use address_file::{AddressFile, FetchAddress};
+pub use attach::{Attach, AttachPlatform, ClientFile, ForClient, Handover, PieceRequest};
+pub use bot_setup::{BotForm, BotIntroduction, BotSetup, OwnerCandidate};
+pub use capabilities::{ChannelCapabilities, OnUnknown};
+pub use config::{ChannelAccounts, ChannelConfig, ProgramConfig};
+pub use fetch_attachments::FetchAttachments;
+pub use web_console::{
+    UploadError, UploadSink, UploadedFile, Uploads, WEB_ACCOUNT, WEB_CHANNEL, WebAsset, WebConsole,
+    WebError, WebLink,
+};
+pub use webhook::{ChannelWebhook, Webhook, WebhookError};
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,10 +28,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    AccountName, ChannelCapabilities, ChannelName, ChatAddress, Check, Clock, Content, DedupeKey,
-    Deliveries, Delivery, DraftError, LastExchanges, Outcome, PlatformId, Publish, Receipt, TurnId,
-};
+use crate::bus::{Deliveries, Publish};
+use crate::chat::{ChatAddress, Content, Delivery, DraftError, Outcome, Receipt};
+use crate::clock::Clock;
+use crate::daemon::{Check, LastExchanges};
+use crate::ids::{AccountName, ChannelName, DedupeKey, PlatformId, TurnId};
 
 /// One account on one platform.
 #[async_trait]
@@ -40,7 +62,7 @@ pub trait Channel: fmt::Debug + Send + Sync {
 
     /// Splits a reply into chunks that the platform accepts. Pure; returns at least one chunk.
     /// Called before the turn is settled, so that the chunks are rows of the outbox.
-    /// [`crate::Destinations`] sets the reply reference on the first chunk; others keep theirs.
+    /// [`crate::bus::Destinations`] sets the reply reference on the first chunk; others keep theirs.
     fn plan(&self, reply: &Content) -> Vec<Content>;
 
     /// Splits the beginning of a reply like [`Self::plan`], for a preview. A chunk stays the same
@@ -50,7 +72,7 @@ pub trait Channel: fmt::Debug + Send + Sync {
     }
 
     /// Bytes of the largest file that the platform accepts in this chat. `None` if its limit is at
-    /// least [`crate::MAX_SENT_FILE_BYTES`] or not stated.
+    /// least [`crate::chat::MAX_SENT_FILE_BYTES`] or not stated.
     fn max_file_bytes(&self, chat: &ChatAddress) -> Option<u64> {
         let _ = chat;
         None

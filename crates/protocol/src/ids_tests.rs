@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{ChatAddress, SessionId};
+use crate::chat::{ChatAddress, SessionId};
 
 #[track_caller]
 fn rejects(text: &str, fault: IdFault) {

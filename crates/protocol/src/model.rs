@@ -1,5 +1,43 @@
 //! The port of a language model.
 
+mod ask_json;
+mod audio_error;
+mod decode_json;
+mod effort;
+mod embed;
+mod error;
+mod message;
+mod messages;
+mod models;
+mod money;
+mod picture;
+mod provider_names;
+mod sample;
+mod speak;
+mod tokens;
+mod transcribe;
+mod usage;
+
+pub use ask_json::{AskJson, AskJsonError, JsonAnswer, JsonQuestion};
+pub use audio_error::AudioError;
+pub use decode_json::decode_json;
+pub use effort::{Effort, NoEffort};
+pub use embed::{EmbedError, EmbeddedTexts, Embedder};
+pub use error::ModelError;
+pub use message::{
+    Arguments, ImageRef, MOMENT, Message, Reasoning, SAID, SentCall, ToolCall, without_marks,
+};
+pub use messages::{MessageIter, Messages, SharedMessage};
+pub use models::{Models, NoModel};
+pub use money::{Money, Price, thousands};
+pub use picture::{ConvertPicture, PictureFormat};
+pub use provider_names::ProviderNames;
+pub use sample::{NoSample, Sample, SampleModel, SampleRequest};
+pub use speak::{NoVoiceMode, Speak, VoiceMode};
+pub use tokens::{TOKENS_AN_IMAGE, estimated_tokens};
+pub use transcribe::{Recording, Transcribe};
+pub use usage::Usage;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,10 +46,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Effort, FailedRequest, ImageRef, Messages, ModelError, Money, PictureFormat, Price, Reasoning,
-    Timestamp, ToolCall, ToolSpec, Usage,
-};
+use crate::clock::Timestamp;
+use crate::tool::ToolSpec;
+use crate::turn::FailedRequest;
 
 /// Everything that a provider needs for one answer.
 #[derive(Debug, Clone, Default, PartialEq)]

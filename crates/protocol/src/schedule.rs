@@ -1,14 +1,20 @@
 //! Schedules: work that the daemon begins by itself at set times.
 
+mod calendar;
+
+pub use calendar::Calendar;
+
 use std::fmt;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    ChatAddress, ChatKind, DedupeKey, ScheduleId, Sender, SenderId, StoreError, Timestamp, Trust,
-};
+use crate::access::Trust;
+use crate::chat::{ChatAddress, ChatKind, Sender};
+use crate::clock::Timestamp;
+use crate::ids::{DedupeKey, ScheduleId, SenderId};
+use crate::store::StoreError;
 
 /// The answer of a scheduled task that has nothing new to report. It is not sent.
 pub const NOTHING_NEW: &str = "NOTHING_NEW";
@@ -154,7 +160,7 @@ pub struct ScheduleOwner {
     /// The person. Their access is checked at each run.
     pub sender: Sender,
     /// The roles that the platform gave the person, as of the request for the schedule
-    /// ([`crate::Content::author_roles`]).
+    /// ([`crate::chat::Content::author_roles`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<String>,
 }
@@ -250,7 +256,7 @@ pub enum ScheduleChange {
 pub enum ScheduleWrite {
     /// Adds a schedule for the chat and the person of the turn, with the trust of the request.
     Add {
-        /// From [`Schedules::reserve_schedule`](crate::Schedules::reserve_schedule).
+        /// From [`Schedules::reserve_schedule`](crate::store::Schedules::reserve_schedule).
         id: ScheduleId,
         /// The times and the work.
         plan: Box<SchedulePlan>,

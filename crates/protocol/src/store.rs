@@ -16,6 +16,7 @@ mod memory_files;
 mod memory_scope;
 mod memory_vectors;
 mod outbox;
+mod query;
 mod schedules;
 mod tasks;
 mod turn_log;
@@ -58,6 +59,10 @@ pub use memory_files::{
 pub use memory_scope::{BadScope, MemoryScope, ScopeFilter, ScopeKind, ScopeRefused};
 pub use memory_vectors::{MemoryVector, MemoryVectors};
 pub use outbox::{Enqueued, Head, Outbox, Preview, SendEnd, Showing};
+pub use query::{
+    DeliveredText, MessageStatus, OpenTurn, Query, SentState, SessionRow, SessionStatus,
+    SessionSummary, TranscriptPage, UsageBy, UsageRow,
+};
 pub use schedules::{DueClaim, DueRun, DueWork, EndedSchedules, Schedules};
 pub use tasks::{CancelledTask, TaskPage, TaskView, Tasks, task_name};
 pub use turn_log::{CompactedPast, Family, KeptResult, KeptResults, NewStep, Past, TurnLog};

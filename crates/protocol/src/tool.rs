@@ -1,5 +1,38 @@
 //! The port of a tool: one action that the model can take.
 
+mod ask_person;
+mod editor;
+mod evidence;
+mod files;
+mod groups;
+mod mcp;
+mod outcome;
+mod outside_tool;
+mod seen;
+mod signs_of_life;
+mod skills;
+mod toolbox;
+
+pub use ask_person::{
+    AnswerCheck, AnswerOption, AskPerson, PersonAnswer, PersonQuestion, UnansweredQuestion,
+};
+pub use editor::{EditorError, Editors, NoEditors, SessionEditor};
+pub use evidence::Evidence;
+pub use files::{DirectoryNames, FileStart, Files, FilesError, PromptFile, Workspaces};
+pub use groups::{UPDATE_PLAN, USE_TOOLS, groups_to_load};
+pub use mcp::{
+    McpError, McpServerStatus, McpServers, McpState, McpToolForm, McpToolHints, McpToolState,
+    McpToolView, McpTransport,
+};
+pub use outcome::{
+    ChildMode, LogWrite, NewChild, ToolError, ToolOutcome, ToolOutput, WaitKind, WaitRequest,
+};
+pub use outside_tool::{OutsideTool, ToolSource};
+pub use seen::{Seen, SeenCall};
+pub use signs_of_life::SignsOfLife;
+pub use skills::{Skill, SkillCall, SkillFile, SkillLimit, Skills, USE_SKILL};
+pub use toolbox::{MAX_ABOUT, PreparedCall, ToolSpec, Toolbox, UNTRUSTED_TOOL, is_rare};
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -12,10 +45,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    Asker, CallId, ChannelName, ChatAddress, ChatKind, Evidence, Grant, LeastTrust, PermissionMode,
-    RecalledMemory, Role, Seen, SessionId, SkillCall, ToolError, ToolName, ToolOutcome, Trust,
-};
+use crate::access::{Asker, Grant, LeastTrust, PermissionMode, Role, Trust};
+use crate::chat::{ChatAddress, ChatKind, SessionId};
+use crate::ids::{CallId, ChannelName, ToolName};
+use crate::memory::RecalledMemory;
 
 /// The class of a tool. It decides how a call is treated if a crash came between its start and its
 /// finish.

@@ -1,13 +1,26 @@
 //! A turn in the log: its origin, its steps, and the outcome of its calls.
 
+mod events;
+mod failure;
+mod trace;
+mod trace_subject;
+
+pub use events::{StartedMessage, TurnEvent, TurnEvents};
+pub use failure::{FailedRequest, FailureCode, TurnFailure};
+pub use trace::{TraceSpan, TraceWork, trace};
+pub use trace_subject::TraceSubject;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{
-    CallId, ChatAddress, ChildMode, Evidence, LoggedInbound, Reasoning, RecalledMemory, SessionId,
-    Timestamp, ToolCall, Trust, TurnId, Usage,
-};
+use crate::access::Trust;
+use crate::chat::{ChatAddress, LoggedInbound, SessionId};
+use crate::clock::Timestamp;
+use crate::ids::{CallId, TurnId};
+use crate::memory::RecalledMemory;
+use crate::model::{Reasoning, ToolCall, Usage};
+use crate::tool::{ChildMode, Evidence};
 
 /// One answer to one or several inbound messages, or one task of a parent turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

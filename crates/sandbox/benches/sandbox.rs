@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{LeastTrust, Trust};
+use avocet_protocol::access::{LeastTrust, Trust};
 use avocet_sandbox::{
     Isolation, ProgramRequest, ProgramRights, ProgramSandbox, ReachedHosts, Workspace,
 };

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 
-use avocet_protocol::Trust;
+use avocet_protocol::access::Trust;
 use cap_std::fs::{Dir, Permissions, PermissionsExt};
 use rustix::fs::{XattrFlags, removexattr, setxattr};
 use rustix::io::Errno;

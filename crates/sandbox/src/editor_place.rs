@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use avocet_protocol::Trust;
+use avocet_protocol::access::Trust;
 use cap_std::fs::Dir;
 
 use crate::{FileError, Workspace, WorkspacePath};

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use avocet_protocol::Trust;
+use avocet_protocol::access::Trust;
 use cap_std::fs::{Dir, File};
 
 use crate::attributes::handle_of;

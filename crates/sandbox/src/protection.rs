@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use avocet_protocol::PROTECTED_PATHS;
+use avocet_protocol::access::PROTECTED_PATHS;
 use avocet_text::fits;
 
 use crate::config_keys::PROTECTED;

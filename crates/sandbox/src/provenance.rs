@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use avocet_protocol::Trust;
+use avocet_protocol::access::Trust;
 use cap_std::fs::{Dir, File};
 use rustix::fs::{XattrFlags, fgetxattr, fsetxattr, lgetxattr, lsetxattr, setxattr};
 use rustix::io::Errno;

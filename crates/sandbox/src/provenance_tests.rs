@@ -1,4 +1,4 @@
-use avocet_protocol::LeastTrust;
+use avocet_protocol::access::LeastTrust;
 use tempfile::TempDir;
 
 use super::*;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::Trust;
+use avocet_protocol::access::Trust;
 use cap_std::fs::{OpenOptions, OpenOptionsExt};
 use rustix::fs::OFlags;
 

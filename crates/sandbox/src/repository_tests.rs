@@ -1,7 +1,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use avocet_protocol::LeastTrust;
+use avocet_protocol::access::LeastTrust;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use tempfile::TempDir;

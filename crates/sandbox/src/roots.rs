@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use avocet_protocol::{LeastTrust, Trust};
+use avocet_protocol::access::{LeastTrust, Trust};
 
 use crate::{FileError, Workspace, WorkspaceError, WorkspacePath};
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use avocet_protocol::{LeastTrust, Trust};
+use avocet_protocol::access::{LeastTrust, Trust};
 
 use crate::{Workspace, WorkspacePath};
 

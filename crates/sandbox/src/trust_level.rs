@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use avocet_protocol::Trust;
+use avocet_protocol::access::Trust;
 use cap_std::fs::File;
 use rustix::fs::{Mode, XattrFlags, fchmod, fremovexattr, fstat, lremovexattr, lsetxattr};
 use rustix::io::Errno;

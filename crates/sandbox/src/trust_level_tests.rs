@@ -1,7 +1,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
-use avocet_protocol::LeastTrust;
+use avocet_protocol::access::LeastTrust;
 use avocet_testkit::{SystemPart, skip_without};
 use tempfile::TempDir;
 

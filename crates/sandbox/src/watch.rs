@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::{LeastTrust, Trust};
+use avocet_protocol::access::{LeastTrust, Trust};
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
 use rustix::io::Errno;

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::Path;
 
-use avocet_protocol::LeastTrust;
+use avocet_protocol::access::LeastTrust;
 use tempfile::TempDir;
 
 use super::*;

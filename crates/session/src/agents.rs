@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use avocet_agent::{AgentLoop, AgentModels, ModelsByTask};
-use avocet_protocol::{
-    Effort, LineageTurn, Model, Models, PermissionMode, PersonId, SessionId, SessionStatus,
-    SkillCall,
-};
+use avocet_protocol::access::{PermissionMode, PersonId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::model::{Effort, Model, Models};
+use avocet_protocol::store::{LineageTurn, SessionStatus};
+use avocet_protocol::tool::SkillCall;
 use avocet_text::{fits, specificity};
 
 /// A setting with different values for some sessions.

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    ApprovalDecision, Approvals, ChatKind, CommandAction, CommandEffect, Inbound, LoggedInbound,
-    OpenApproval, Query, StoreError, Turns, WaitId, WaitKind,
-};
+use avocet_protocol::access::{ApprovalDecision, Approvals, OpenApproval};
+use avocet_protocol::chat::{ChatKind, Inbound, LoggedInbound};
+use avocet_protocol::ids::WaitId;
+use avocet_protocol::store::{CommandAction, CommandEffect, Query, StoreError, Turns};
+use avocet_protocol::tool::WaitKind;
 
 use crate::SessionParts;
 use crate::command_plan::CommandPlan;

@@ -1,6 +1,7 @@
 //! Tests of calls that need approval: prompts, access, and results.
 
-use avocet_protocol::{ApprovalDecision, Approvals, WaitId};
+use avocet_protocol::access::{ApprovalDecision, Approvals};
+use avocet_protocol::ids::WaitId;
 
 use super::people::household;
 use super::*;

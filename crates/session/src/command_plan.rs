@@ -1,6 +1,7 @@
 //! The action of a command, with its replies.
 
-use avocet_protocol::{Choice, CommandAction, CommandReply, Content, LoggedInbound, Planned};
+use avocet_protocol::chat::{Choice, Content, LoggedInbound, Planned};
+use avocet_protocol::store::{CommandAction, CommandReply};
 
 use crate::SessionParts;
 use crate::questions::TakenAnswer;

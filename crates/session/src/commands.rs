@@ -4,11 +4,12 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use avocet_protocol::{
-    ChatKind, CommandAction, CommandEffect, CommandHelp, Content, Deliveries, Inbound,
-    LoggedInbound, Outcome, PermissionMode, QueueMode, Role, Roles, SessionId, SessionStatus,
-    StoreError, Trust, TurnEvent, TurnEvents,
-};
+use avocet_protocol::access::{PermissionMode, Role, Roles, Trust};
+use avocet_protocol::bus::{Deliveries, QueueMode};
+use avocet_protocol::channel::CommandHelp;
+use avocet_protocol::chat::{ChatKind, Content, Inbound, LoggedInbound, Outcome, SessionId};
+use avocet_protocol::store::{CommandAction, CommandEffect, SessionStatus, StoreError};
+use avocet_protocol::turn::{TurnEvent, TurnEvents};
 use avocet_supervise::{CaughtPanic, catch_panic};
 
 use crate::command_plan::CommandPlan;

@@ -1,7 +1,9 @@
 //! `/compact`: compacts a session's past on demand, in its lane, between turns.
 
 use avocet_agent::{Compaction, UsageMeter};
-use avocet_protocol::{CompactedPast, Content, Deliveries, LoggedInbound, StoreError};
+use avocet_protocol::bus::Deliveries;
+use avocet_protocol::chat::{Content, LoggedInbound};
+use avocet_protocol::store::{CompactedPast, StoreError};
 use avocet_supervise::{CaughtPanic, catch_panic};
 
 use crate::SessionParts;

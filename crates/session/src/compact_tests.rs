@@ -1,7 +1,8 @@
 //! Tests of a `/compact` that is stopped, shown, repeated or killed: others go on meanwhile, and
 //! notices report only facts.
 
-use avocet_protocol::{Ledger, Timestamp};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::Ledger;
 
 use super::*;
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    DeadId, DeadLetter, DeadLetters, DeadPage, Deliveries, RetriedLetter, StoreError,
+use avocet_protocol::bus::Deliveries;
+use avocet_protocol::store::{
+    DeadId, DeadLetter, DeadLetters, DeadPage, RetriedLetter, StoreError,
 };
 
 use crate::lane::Lanes;

@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::{SessionId, TurnEvent, TurnEvents};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::turn::{TurnEvent, TurnEvents};
 use avocet_supervise::KeyedListeners;
 
 /// Events in a listener's queue; further ones are dropped.
@@ -133,7 +134,10 @@ impl TurnEvents for Events {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::{Outcome, StartedMessage, TurnId, WaitKind};
+    use avocet_protocol::chat::Outcome;
+    use avocet_protocol::ids::TurnId;
+    use avocet_protocol::tool::WaitKind;
+    use avocet_protocol::turn::StartedMessage;
 
     use super::*;
 
@@ -147,7 +151,7 @@ mod tests {
 
     fn started(turn: i64) -> TurnEvent {
         let message = StartedMessage {
-            id: avocet_protocol::MessageId(turn),
+            id: avocet_protocol::ids::MessageId(turn),
             sender: "uid:0".to_owned(),
             text: "hi".to_owned(),
         };

@@ -4,7 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{EXPIRED, OpenWait, Resolution, StoreError, WaitKind, or_pending};
+use avocet_protocol::access::EXPIRED;
+use avocet_protocol::clock::or_pending;
+use avocet_protocol::store::{OpenWait, Resolution, StoreError};
+use avocet_protocol::tool::WaitKind;
 
 use crate::approvals::deliver_all;
 use crate::lane::Lanes;

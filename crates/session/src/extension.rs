@@ -1,7 +1,8 @@
 //! Chooses the file extension of an attachment from its name or media type, so that tools and
 //! people recognise its type. Only letters and digits are allowed, because senders choose names.
 
-use avocet_protocol::{Attachment, AttachmentKind, PictureFormat};
+use avocet_protocol::chat::{Attachment, AttachmentKind};
+use avocet_protocol::model::PictureFormat;
 
 /// Maximum length of an extension taken from a name.
 const LONGEST: usize = 8;
@@ -65,7 +66,7 @@ fn of_kind(kind: AttachmentKind) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::AttachmentSource;
+    use avocet_protocol::chat::AttachmentSource;
 
     use super::*;
 

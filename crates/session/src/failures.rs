@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use avocet_agent::{FailedTurn, TurnEnd};
-use avocet_protocol::{Clock, SessionId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Clock;
 use avocet_supervise::RepeatedLines;
 
 /// The failures logged so far, by session.

@@ -1,7 +1,7 @@
 //! Tests of turns that end without an answer: their notices, `/retry`, and the detection of turns
 //! that kill the process.
 
-use avocet_protocol::TurnRecord;
+use avocet_protocol::turn::TurnRecord;
 
 use super::*;
 
@@ -122,7 +122,7 @@ async fn retry_absorbs_a_redelivery_of_the_retried_message() {
     harness.say("/retry").await;
     harness.channel.texts(3).await;
     let again = harness.say_in("a", "bring it").await;
-    assert_eq!(again.what, avocet_protocol::AcceptedAs::Duplicate);
+    assert_eq!(again.what, avocet_protocol::store::AcceptedAs::Duplicate);
 }
 
 #[test]

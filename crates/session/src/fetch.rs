@@ -5,11 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_outbox::ChannelRegistry;
-use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, AudioError, Channel, Clock, ConvertPicture,
-    FetchAttachments, FetchError, Files, LoggedInbound, MessageId, PictureFormat, Recording,
-    StoreError, Transcribe, Transcript, Trust, TurnId, TurnLog, within,
+use avocet_protocol::access::Trust;
+use avocet_protocol::channel::{Channel, FetchAttachments, FetchError};
+use avocet_protocol::chat::{
+    Attachment, AttachmentKind, AttachmentSource, LoggedInbound, Transcript,
 };
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::ids::{MessageId, TurnId};
+use avocet_protocol::model::{AudioError, ConvertPicture, PictureFormat, Recording, Transcribe};
+use avocet_protocol::store::{StoreError, TurnLog};
+use avocet_protocol::tool::Files;
 use avocet_supervise::Backoff;
 use avocet_supervise::fail_point::{FailMoment, pass_in_task};
 use avocet_text::sanitise;

@@ -1,8 +1,13 @@
-use avocet_protocol::{
-    CallId, CallResult, ChatAddress, CompactedPast, Content, Evidence, Family, Inbound,
-    InboundKind, LogWrite, NewInbound, NewStep, Past, RecalledMemory, Sender, SessionId, Timestamp,
-    ToolClass, Trust,
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{
+    ChatAddress, Content, Inbound, InboundKind, NewInbound, Sender, SessionId,
 };
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::CallId;
+use avocet_protocol::memory::RecalledMemory;
+use avocet_protocol::store::{CompactedPast, Family, NewStep, Past};
+use avocet_protocol::tool::{Evidence, LogWrite, ToolClass};
+use avocet_protocol::turn::CallResult;
 use avocet_testkit::{FakeChannel, FakeFiles, FakeTranscriber, ManualClock, OnFetch};
 use std::sync::Mutex;
 

@@ -3,10 +3,12 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use avocet_protocol::{
-    Content, DedupeKey, Inbound, JobChat, JobControl, JobId, JobLimits, JobRules, JobStatus,
-    LoggedInbound, PublishError, StoreError, SubmittedJob, TurnRecord,
-};
+use avocet_protocol::bus::PublishError;
+use avocet_protocol::chat::{Content, Inbound, LoggedInbound};
+use avocet_protocol::ids::{DedupeKey, JobId};
+use avocet_protocol::job::JobControl;
+use avocet_protocol::store::{JobChat, JobLimits, JobRules, JobStatus, StoreError, SubmittedJob};
+use avocet_protocol::turn::TurnRecord;
 
 use crate::SessionParts;
 use crate::command_plan::CommandPlan;

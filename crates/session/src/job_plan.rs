@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use avocet_agent::{AgentLimits, AgentLoop, Budgets, JobPlan, TurnLimits};
-use avocet_protocol::{
-    JobId, JobLimits, JobRules, JobState, JobStatus, LineageTurn, StoreError, TurnRecord,
-};
+use avocet_protocol::ids::JobId;
+use avocet_protocol::store::{JobLimits, JobRules, JobState, JobStatus, LineageTurn, StoreError};
+use avocet_protocol::turn::TurnRecord;
 
 use crate::NoDirectory;
 use crate::SessionParts;

@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use avocet_agent::{FailedTurn, TurnEnd, UsageMeter};
-use avocet_protocol::{
-    Answer, JOB_CALLS, JOB_PULL_REQUEST, JOB_SUMMARY, JobBranch, JobCommit, JobCommits, LoggedCall,
-    StoreError, Timestamp, Total, TurnRecord, thousands,
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::job::{
+    JOB_CALLS, JOB_PULL_REQUEST, JOB_SUMMARY, JobBranch, JobCommit, JobCommits,
 };
+use avocet_protocol::model::thousands;
+use avocet_protocol::store::{Answer, StoreError, Total};
+use avocet_protocol::turn::{LoggedCall, TurnRecord};
 use serde_json::Value;
 
 use crate::SessionParts;
@@ -217,9 +220,12 @@ fn push_line(text: &mut String, line: &str) {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::{
-        Arguments, CallId, CallResult, CallState, Money, Origin, SessionReports, Step, Timestamp,
-        ToolCall, Trust, TurnId, TurnState, Undelivered, Usage,
+    use avocet_protocol::access::Trust;
+    use avocet_protocol::clock::Timestamp;
+    use avocet_protocol::ids::{CallId, TurnId};
+    use avocet_protocol::model::{Arguments, Money, ToolCall, Usage};
+    use avocet_protocol::turn::{
+        CallResult, CallState, Origin, SessionReports, Step, TurnState, Undelivered,
     };
     use serde_json::json;
 

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_bus::Bus;
-use avocet_protocol::{
-    Content, Inbound, InboundKind, JobChat, JobControl, JobId, JobRequest, JobRules, JobStatus,
-    Jobs, NewInbound, NewJob, Outcome, PublishError, SessionId, StoreError, SubmittedJob,
-    TurnEvent, TurnEvents,
+use avocet_protocol::bus::PublishError;
+use avocet_protocol::chat::{Content, Inbound, InboundKind, NewInbound, Outcome, SessionId};
+use avocet_protocol::ids::JobId;
+use avocet_protocol::job::{JobControl, JobRequest};
+use avocet_protocol::store::{
+    JobChat, JobRules, JobStatus, Jobs, NewJob, StoreError, SubmittedJob,
 };
+use avocet_protocol::turn::{TurnEvent, TurnEvents};
 use avocet_text::nearest;
 
 use crate::Agent;

@@ -1,8 +1,8 @@
 //! Tests of jobs.
 
-use avocet_protocol::{
-    JobControl, JobId, JobLimits, JobRequest, JobRules, JobState, JobStatus, SubmittedJob,
-};
+use avocet_protocol::ids::JobId;
+use avocet_protocol::job::{JobControl, JobRequest};
+use avocet_protocol::store::{JobLimits, JobRules, JobState, JobStatus, SubmittedJob};
 
 use super::*;
 use crate::AgentJobs;

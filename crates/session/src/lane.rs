@@ -34,7 +34,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Claim, SessionId, StoreError, Suspects, TurnId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::{Claim, StoreError, Suspects};
 use avocet_supervise::{Group, KeyedWork};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;

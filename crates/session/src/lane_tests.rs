@@ -1,6 +1,7 @@
 //! Tests of the lanes: order, fairness, queue modes, children.
 
-use avocet_protocol::{Channel, Deliveries};
+use avocet_protocol::bus::Deliveries;
+use avocet_protocol::channel::Channel;
 
 use super::*;
 

@@ -1,6 +1,6 @@
 //! The words between a lane and its turns.
 
-use avocet_protocol::SessionId;
+use avocet_protocol::chat::SessionId;
 
 /// The work of a lane after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

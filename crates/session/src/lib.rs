@@ -34,7 +34,7 @@
 //!
 //! **Who may write.** A lane writes for its own turn only. A command may end the turn of a lane: it
 //! writes the end first, and interrupts the work afterwards. So a lane that is too late finds its
-//! turn ended ([`StoreError::Stale`](avocet_protocol::StoreError::Stale)), and stops.
+//! turn ended ([`StoreError::Stale`](avocet_protocol::store::StoreError::Stale)), and stops.
 
 mod agents;
 mod answer_command;

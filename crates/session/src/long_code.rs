@@ -3,10 +3,11 @@
 
 use std::ops::Range;
 
-use avocet_protocol::{
-    ANSWER_FILES, Attachment, AttachmentKind, AttachmentSource, Content, LoggedInbound, Trust,
-    TurnRecord,
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{
+    ANSWER_FILES, Attachment, AttachmentKind, AttachmentSource, Content, LoggedInbound,
 };
+use avocet_protocol::turn::TurnRecord;
 
 use crate::SessionParts;
 use crate::turn_facts::workspace_of;

@@ -1,9 +1,10 @@
 //! Replies that are too long for a chat. The chat gets the beginning, and the whole text as a file.
 
-use avocet_protocol::{
-    ANSWER_FILES, Attachment, AttachmentKind, AttachmentSource, CUT_OFF, Content, LoggedInbound,
-    Planned, Trust, TurnRecord,
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{
+    ANSWER_FILES, Attachment, AttachmentKind, AttachmentSource, Content, LoggedInbound, Planned,
 };
+use avocet_protocol::turn::{CUT_OFF, TurnRecord};
 
 use crate::SessionParts;
 use crate::long_code::move_code_to_files;

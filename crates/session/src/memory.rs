@@ -1,8 +1,10 @@
 //! `/memory`: shows and forgets the memories that this chat may read, and adds one.
 
-use avocet_protocol::{
-    Asker, CommandAction, Inbound, MAX_MEMORY_BYTES, Memory, MemoryId, MemoryScope, NewMemory,
-    PersonId, Role, Roles, ScopeFilter, StoreError, Trust,
+use avocet_protocol::access::{Asker, PersonId, Role, Roles, Trust};
+use avocet_protocol::chat::Inbound;
+use avocet_protocol::ids::MemoryId;
+use avocet_protocol::store::{
+    CommandAction, MAX_MEMORY_BYTES, Memory, MemoryScope, NewMemory, ScopeFilter, StoreError,
 };
 
 use crate::SessionParts;

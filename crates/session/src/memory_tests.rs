@@ -1,6 +1,7 @@
 //! Tests of `/memory`.
 
-use avocet_protocol::{Memories, ScopeFilter, Trust};
+use avocet_protocol::access::Trust;
+use avocet_protocol::store::{Memories, ScopeFilter};
 
 use super::people::household;
 use super::*;

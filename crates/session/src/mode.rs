@@ -1,6 +1,9 @@
 //! `/mode`: shows or changes what the agent may do in a conversation without a question.
 
-use avocet_protocol::{CommandAction, PermissionMode, Role, SessionId, SessionSetting, StoreError};
+use avocet_protocol::access::{PermissionMode, Role};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::session::SessionSetting;
+use avocet_protocol::store::{CommandAction, StoreError};
 use avocet_text::end_sentence;
 
 use crate::SessionParts;

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{
-    CommandAction, LoggedInbound, ModelFacts, Price, Role, SessionSetting, StoreError, within,
-};
+use avocet_protocol::access::Role;
+use avocet_protocol::chat::LoggedInbound;
+use avocet_protocol::clock::within;
+use avocet_protocol::model::{ModelFacts, Price};
+use avocet_protocol::session::SessionSetting;
+use avocet_protocol::store::{CommandAction, StoreError};
 use avocet_text::end_sentence;
 
 use crate::SessionParts;

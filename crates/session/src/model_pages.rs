@@ -1,6 +1,6 @@
 //! The pages of `/model`: a few models each, with a button for each of them.
 
-use avocet_protocol::Choice;
+use avocet_protocol::chat::Choice;
 
 use crate::SessionParts;
 

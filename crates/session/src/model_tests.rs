@@ -2,7 +2,8 @@
 
 use std::sync::Mutex;
 
-use avocet_protocol::{Model, ModelFacts, Models, NoModel, Price, SessionStatus};
+use avocet_protocol::model::{Model, ModelFacts, Models, NoModel, Price};
+use avocet_protocol::store::SessionStatus;
 
 use super::*;
 
@@ -106,7 +107,7 @@ async fn model_command_offers_buttons_whose_presses_change_the_same_message() {
     let harness = with_ten_models().await;
     harness.say("/model").await;
     let list = harness.channel.taken(1).await.remove(0);
-    let labels = |delivery: &avocet_protocol::Delivery| -> Vec<String> {
+    let labels = |delivery: &avocet_protocol::chat::Delivery| -> Vec<String> {
         delivery.content.choices.iter().map(|choice| choice.label.clone()).collect()
     };
     assert_eq!(labels(&list).len(), 9);

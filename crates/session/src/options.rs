@@ -4,11 +4,16 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Content, DedupeKey, Effort, Inbound, PermissionMode, Role, Roles, Sender, SenderId, SessionId,
-    SessionOption, SessionOptionValue, SessionOptions, SessionSetting, SessionStatus,
-    SetOptionError, SetSessionOption, StoreError, within,
+use avocet_protocol::access::{PermissionMode, Role, Roles};
+use avocet_protocol::chat::{Content, Inbound, Sender, SessionId};
+use avocet_protocol::clock::within;
+use avocet_protocol::ids::{DedupeKey, SenderId};
+use avocet_protocol::model::Effort;
+use avocet_protocol::session::{
+    SessionOption, SessionOptionValue, SessionOptions, SessionSetting, SetOptionError,
+    SetSessionOption,
 };
+use avocet_protocol::store::{SessionStatus, StoreError};
 use avocet_text::end_sentence;
 
 use crate::agents::Agents;

@@ -1,8 +1,7 @@
 //! Tests of the settings that programs show and change.
 
-use avocet_protocol::{
-    Effort, ModelFacts, SessionOption, SessionOptions, SetOptionError, SetSessionOption,
-};
+use avocet_protocol::model::{Effort, ModelFacts};
+use avocet_protocol::session::{SessionOption, SessionOptions, SetOptionError, SetSessionOption};
 
 use super::models::says;
 use super::*;
@@ -32,7 +31,7 @@ async fn set(
 
 /// Writes each option as `name=value: values`, and a value as `value (name)`, below its group.
 fn written(options: &[SessionOption]) -> Vec<String> {
-    let value = |one: &avocet_protocol::SessionOptionValue| {
+    let value = |one: &avocet_protocol::session::SessionOptionValue| {
         let group = one.group.as_ref().map(|group| format!("{group}: ")).unwrap_or_default();
         format!("{group}{} ({})", one.value, one.name)
     };

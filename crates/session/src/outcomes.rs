@@ -1,6 +1,8 @@
 //! Notifies the channels of the outcome of messages, for platforms on which the bot reacts to them.
 
-use avocet_protocol::{EndedMessage, Outcome, Settlement, TurnId};
+use avocet_protocol::chat::Outcome;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::{EndedMessage, Settlement};
 use avocet_supervise::Group;
 
 use crate::SessionParts;

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use avocet_agent::UsageMeter;
 use avocet_bus::Bus;
 use avocet_outbox::{ChannelRegistry, Deliverer};
-use avocet_protocol::{
-    Clock, Content, DeadLetters, Inbox, Jobs, Ledger, Live, LoggedInbound, Memories, Outbox,
-    Planned, Query, Schedules, StoreError, Tasks, TurnLog, Turns,
+use avocet_protocol::chat::{Content, LoggedInbound, Planned};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::daemon::Live;
+use avocet_protocol::store::{
+    DeadLetters, Inbox, Jobs, Ledger, Memories, Outbox, Query, Schedules, StoreError, Tasks,
+    TurnLog, Turns,
 };
 use avocet_supervise::with_retry;
 

@@ -1,10 +1,9 @@
 //! `/pair` and `/link`: an owner admits people and lets chats share a session. The caller has
 //! checked access. These commands make users only, since owners come from the command line.
 
-use avocet_protocol::{
-    AccessControl, AccessError, ChatAddress, ChatLink, CommandAction, CommandReply, Decision,
-    Pairing, Role, Sender,
-};
+use avocet_protocol::access::{AccessControl, AccessError, ChatLink, Decision, Pairing, Role};
+use avocet_protocol::chat::{ChatAddress, Sender};
+use avocet_protocol::store::{CommandAction, CommandReply};
 use avocet_text::in_one_line;
 
 use crate::SessionParts;

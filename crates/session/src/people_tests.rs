@@ -1,6 +1,7 @@
 //! Tests of roles and links in commands, turns and chats.
 
-use avocet_protocol::{AccessControl, PublishError, Role};
+use avocet_protocol::access::{AccessControl, Role};
+use avocet_protocol::bus::PublishError;
 
 use super::*;
 

@@ -41,11 +41,14 @@ mod words;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::Preview as ShownPreview;
-use avocet_protocol::{
-    Channel, ChatAddress, Clock, LineageTurn, LoggedInbound, Origin, Timestamp, TurnEvent,
-    TurnEvents, TurnId, TurnRecord, WaitKind, task_name,
-};
+use avocet_protocol::channel::Channel;
+use avocet_protocol::chat::{ChatAddress, LoggedInbound};
+use avocet_protocol::clock::{Clock, Timestamp};
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::Preview as ShownPreview;
+use avocet_protocol::store::{LineageTurn, task_name};
+use avocet_protocol::tool::WaitKind;
+use avocet_protocol::turn::{Origin, TurnEvent, TurnEvents, TurnRecord};
 use avocet_supervise::{CaughtPanic, catch_panic};
 use tokio_util::sync::CancellationToken;
 

@@ -1,6 +1,6 @@
 //! Tests of previews in the drafts of a platform.
 
-use avocet_protocol::DraftError;
+use avocet_protocol::chat::DraftError;
 
 use super::previews::{INTERVAL, write};
 use super::*;

@@ -1,6 +1,6 @@
 //! Tests of previews that fill several messages.
 
-use avocet_protocol::SendError;
+use avocet_protocol::channel::SendError;
 use avocet_testkit::OnSend;
 
 use super::previews::{INTERVAL, write, written};

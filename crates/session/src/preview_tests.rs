@@ -1,6 +1,7 @@
 //! Tests of the progress display, from the model to the platform.
 
-use avocet_protocol::{SendError, WaitKind};
+use avocet_protocol::channel::SendError;
+use avocet_protocol::tool::WaitKind;
 use avocet_testkit::OnSend;
 
 use super::*;

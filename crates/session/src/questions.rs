@@ -6,9 +6,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use avocet_bus::Bus;
 use avocet_outbox::{ChannelRegistry, Deliverer};
-use avocet_protocol::{
-    AnswerCheck, AnswerOption, AskPerson, Choice, Clock, Content, DedupeKey, Deliveries,
-    Destinations, Outbox, PersonAnswer, PersonQuestion, Roles, UnansweredQuestion, within,
+use avocet_protocol::access::Roles;
+use avocet_protocol::bus::{Deliveries, Destinations};
+use avocet_protocol::chat::{Choice, Content};
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::ids::DedupeKey;
+use avocet_protocol::store::Outbox;
+use avocet_protocol::tool::{
+    AnswerCheck, AnswerOption, AskPerson, PersonAnswer, PersonQuestion, UnansweredQuestion,
 };
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;

@@ -1,6 +1,6 @@
 //! Tests of questions that running calls ask.
 
-use avocet_protocol::{
+use avocet_protocol::tool::{
     AnswerCheck, AnswerOption, AskPerson, PersonAnswer, PersonQuestion, UnansweredQuestion,
 };
 

@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use avocet_outbox::ChannelRegistry;
-use avocet_protocol::{Clock, Content, OpenPrompt, StoreError, Timestamp, Turns};
+use avocet_protocol::chat::Content;
+use avocet_protocol::clock::{Clock, Timestamp};
+use avocet_protocol::store::{OpenPrompt, StoreError, Turns};
 
 /// Minimum time between repetitions of a prompt, which protects the chat from frequent starts.
 const AGAIN_AFTER: Duration = Duration::from_hours(1);

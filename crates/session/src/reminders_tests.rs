@@ -1,4 +1,5 @@
-use avocet_protocol::{Choice, Planned, Style, StyleRange, WaitId};
+use avocet_protocol::chat::{Choice, Planned, Style, StyleRange};
+use avocet_protocol::ids::WaitId;
 use avocet_testkit::FakeChannel;
 
 use super::*;

@@ -1,6 +1,8 @@
 //! Tests of the message that a reply refers to, while others write.
 
-use avocet_protocol::{ChatKind, DedupeKey, Delivery, Outcome, SendError};
+use avocet_protocol::channel::SendError;
+use avocet_protocol::chat::{ChatKind, Delivery, Outcome};
+use avocet_protocol::ids::DedupeKey;
 use avocet_testkit::OnSend;
 
 use super::*;

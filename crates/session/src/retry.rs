@@ -1,6 +1,8 @@
 //! `/retry` and `/skip`: decide about an interrupted call or a failed turn.
 
-use avocet_protocol::{CommandAction, Resolution, SenderId, WaitId, WaitKind};
+use avocet_protocol::ids::{SenderId, WaitId};
+use avocet_protocol::store::{CommandAction, Resolution};
+use avocet_protocol::tool::WaitKind;
 use avocet_text::end_sentence;
 
 use crate::command_plan::CommandPlan;

@@ -3,11 +3,17 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{
-    Attachment, CallId, CallResult, ChatAddress, CompactedPast, Deliveries, Evidence, Family,
-    Ledger, LogWrite, LoggedInbound, MessageId, NewStep, Past, Purpose, RecalledMemory, SessionId,
-    Spending, StoreError, Timestamp, ToolClass, TurnId, TurnLog, UsageEntry,
+use avocet_protocol::bus::Deliveries;
+use avocet_protocol::chat::{Attachment, ChatAddress, LoggedInbound, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, MessageId, TurnId};
+use avocet_protocol::memory::RecalledMemory;
+use avocet_protocol::store::{
+    CompactedPast, Family, Ledger, NewStep, Past, Purpose, Spending, StoreError, TurnLog,
+    UsageEntry,
 };
+use avocet_protocol::tool::{Evidence, LogWrite, ToolClass};
+use avocet_protocol::turn::CallResult;
 
 use crate::running::RunningTurns;
 

@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use avocet_protocol::{Spent, Usage};
+use avocet_protocol::model::{Spent, Usage};
 use avocet_testkit::ManualClock;
 
 use super::*;

@@ -43,11 +43,12 @@ use std::sync::Arc;
 
 use avocet_agent::{TurnContext, UsageMeter};
 use avocet_bus::AdmittedMessage;
-use avocet_protocol::{
-    Claimed, Content, Deliveries, EndedMessage, Inbound, LoggedInbound, Origin, Outcome,
-    PublishError, ScheduleChange, SessionId, StartedMessage, StoreError, TurnEvent, TurnEvents,
-    TurnId, TurnRecord,
-};
+use avocet_protocol::bus::{Deliveries, PublishError};
+use avocet_protocol::chat::{Content, Inbound, LoggedInbound, Outcome, SessionId};
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::schedule::ScheduleChange;
+use avocet_protocol::store::{Claimed, EndedMessage, StoreError};
+use avocet_protocol::turn::{Origin, StartedMessage, TurnEvent, TurnEvents, TurnRecord};
 use avocet_supervise::CaughtPanic;
 use avocet_text::end_sentence;
 use tokio_util::sync::CancellationToken;

@@ -5,7 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, SessionId, SignsOfLife, StoreError, TurnId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Clock;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::StoreError;
+use avocet_protocol::tool::SignsOfLife;
 use avocet_supervise::with_retry;
 use dashmap::DashMap;
 use tokio::sync::Notify;

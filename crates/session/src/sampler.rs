@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_agent::UsageMeter;
-use avocet_protocol::{
-    Ledger, Live, NoSample, Query, Sample, SampleModel, SampleRequest, SignsOfLife, StoreError,
-};
+use avocet_protocol::daemon::Live;
+use avocet_protocol::model::{NoSample, Sample, SampleModel, SampleRequest};
+use avocet_protocol::store::{Ledger, Query, StoreError};
+use avocet_protocol::tool::SignsOfLife;
 
 use crate::{Agents, RunningTurns, SessionParts};
 

@@ -1,6 +1,6 @@
 //! Tests of requests to the model for running calls.
 
-use avocet_protocol::{NoSample, SampleModel, SampleRequest};
+use avocet_protocol::model::{NoSample, SampleModel, SampleRequest};
 
 use super::*;
 use crate::Sampler;
@@ -14,8 +14,10 @@ fn request(turn: i64) -> SampleRequest {
 #[tokio::test]
 async fn sampler_asks_the_model_of_the_session_and_records_the_cost_for_its_turn() {
     let model = ScriptedModel::answering(|request| Scripted::says(last_said(request)).costing(0.5));
-    let budgets =
-        Budgets { turn_cost: Some(avocet_protocol::Money::dollars(1.2)), ..Budgets::default() };
+    let budgets = Budgets {
+        turn_cost: Some(avocet_protocol::model::Money::dollars(1.2)),
+        ..Budgets::default()
+    };
     let harness = SessionHarness::with(model, Setup { budgets, ..Setup::default() }).await;
     harness.say("hello").await;
     harness.channel.texts(1).await;

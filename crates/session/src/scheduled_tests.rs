@@ -1,10 +1,15 @@
 //! Runs of scheduled tasks: silence without news, reports, and lost access.
 
-use avocet_protocol::{
-    CatchUp, ChatKind, DueClaim, DueRun, DueWork, Inbound, InboundKind, NewInbound, NewSchedule,
-    Recurrence, ScheduleId, ScheduleOwner, SchedulePlan, ScheduleRule, ScheduleState,
-    ScheduledWork, Schedules, SessionId, Timestamp, Trust, WakeLanes,
+use avocet_protocol::access::Trust;
+use avocet_protocol::bus::WakeLanes;
+use avocet_protocol::chat::{ChatKind, Inbound, InboundKind, NewInbound, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::ScheduleId;
+use avocet_protocol::schedule::{
+    CatchUp, NewSchedule, Recurrence, ScheduleOwner, SchedulePlan, ScheduleRule, ScheduleState,
+    ScheduledWork,
 };
+use avocet_protocol::store::{DueClaim, DueRun, DueWork, Schedules};
 use avocet_testkit::{Scripted, ScriptedModel};
 
 use super::*;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_bus::{WakeReceiver, WakeUp};
-use avocet_protocol::{StoreError, TurnId};
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::StoreError;
 use avocet_supervise::Group;
 use avocet_supervise::fail_point::{FailMoment, pass_in_task};
 use tokio::sync::{Notify, oneshot};

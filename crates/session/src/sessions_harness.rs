@@ -11,11 +11,15 @@ use avocet_agent::{
 };
 use avocet_bus::{Admission, Bus, WakeReceiver};
 use avocet_outbox::{ChannelRegistry, Deliverer};
-use avocet_protocol::{
-    Accepted, AccountName, Allow, AllowLists, Attachment, ChannelName, ChatAddress, Content,
-    Deliveries, Inbound, Live, LoggedInbound, Message, MessageId, ModelRequest, Outcome, Publish,
-    Query, Sender, SessionId, without_marks,
+use avocet_protocol::access::{Allow, AllowLists};
+use avocet_protocol::bus::{Deliveries, Publish};
+use avocet_protocol::chat::{
+    Attachment, ChatAddress, Content, Inbound, LoggedInbound, Outcome, Sender, SessionId,
 };
+use avocet_protocol::daemon::Live;
+use avocet_protocol::ids::{AccountName, ChannelName, MessageId};
+use avocet_protocol::model::{Message, ModelRequest, without_marks};
+use avocet_protocol::store::{Accepted, Query};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_supervise::Group;

@@ -4,11 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use avocet_agent::Budgets;
-use avocet_protocol::{
-    Allow, AllowLists, Attachment, AttachmentKind, AttachmentSource, Clock, Content, Inbound,
-    Message, MessageId, ModelError, ModelRequest, Outcome, Publish, Query, Sender, Suspects,
-    TurnEvent, TurnEvents, TurnState, Turns, without_marks,
+use avocet_protocol::access::{Allow, AllowLists};
+use avocet_protocol::bus::Publish;
+use avocet_protocol::chat::{
+    Attachment, AttachmentKind, AttachmentSource, Content, Inbound, Outcome, Sender,
 };
+use avocet_protocol::clock::Clock;
+use avocet_protocol::ids::MessageId;
+use avocet_protocol::model::{Message, ModelError, ModelRequest, without_marks};
+use avocet_protocol::store::{Query, Suspects, Turns};
+use avocet_protocol::turn::{TurnEvent, TurnEvents, TurnState};
 use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeChannel, FakeFiles, OnFetch, Scripted, ScriptedModel, WAIT};
 use serde_json::json;
@@ -143,7 +148,7 @@ async fn f25_orderly_stop_waits_and_then_releases_the_turn_without_an_attempt() 
     assert_eq!(turn.state, TurnState::Queued);
     let claim =
         harness.store.claim(&session("a"), Suspects::Exclude, Duration::ZERO).await.unwrap();
-    let avocet_protocol::Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
+    let avocet_protocol::store::Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
     assert_eq!(claimed.attempts, 0);
     harness.store.release(turn.id).await.unwrap();
 

@@ -44,12 +44,15 @@
 use std::sync::Arc;
 
 use avocet_agent::{CallWait, FailedTurn, TurnEnd, UsageMeter};
-use avocet_protocol::{
-    Answer, Attachment, CallId, ChatAddress, ChildMode, Content, Deliveries, Destinations,
-    FailureCode, LogWrite, LoggedInbound, NewWait, Origin, Outcome, Planned, Roles, SessionId,
-    SettledTurn, Settlement, SignsOfLife, StoreError, Trust, TurnEvent, TurnEvents, TurnRecord,
-    WaitKind, WaitRequest, task_name,
+use avocet_protocol::access::{Roles, Trust};
+use avocet_protocol::bus::{Deliveries, Destinations};
+use avocet_protocol::chat::{
+    Attachment, ChatAddress, Content, LoggedInbound, Outcome, Planned, SessionId,
 };
+use avocet_protocol::ids::CallId;
+use avocet_protocol::store::{Answer, NewWait, SettledTurn, Settlement, StoreError, task_name};
+use avocet_protocol::tool::{ChildMode, LogWrite, SignsOfLife, WaitKind, WaitRequest};
+use avocet_protocol::turn::{FailureCode, Origin, TurnEvent, TurnEvents, TurnRecord};
 use avocet_text::end_sentence;
 use tokio::sync::Notify;
 

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use avocet_protocol::NOTHING_NEW;
+use avocet_protocol::schedule::NOTHING_NEW;
 
 /// The word of the checklists of other programs.
 const HEARTBEAT_OK: &str = "HEARTBEAT_OK";

@@ -1,6 +1,8 @@
 //! Tests of spending (F19): an idle daemon and a spent budget cost nothing.
 
-use avocet_protocol::{Ledger, Money, Timestamp, Usage};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::model::{Money, Usage};
+use avocet_protocol::store::Ledger;
 
 use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{Speak, VoiceMode};
+use avocet_protocol::model::{Speak, VoiceMode};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 /// The settings of spoken answers.

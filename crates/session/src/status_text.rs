@@ -1,6 +1,10 @@
 //! The sentences of `/status`.
 
-use avocet_protocol::{OpenTurn, QueueMode, SessionStatus, Timestamp, TurnState, WaitKind};
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::{OpenTurn, SessionStatus};
+use avocet_protocol::tool::WaitKind;
+use avocet_protocol::turn::TurnState;
 
 /// The state of a session at a moment.
 pub(crate) struct StatusFacts<'a> {
@@ -85,7 +89,8 @@ fn format_span(seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::{PermissionMode, Trust, TurnId};
+    use avocet_protocol::access::{PermissionMode, Trust};
+    use avocet_protocol::ids::TurnId;
 
     use super::*;
 

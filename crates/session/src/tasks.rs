@@ -4,10 +4,11 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    CancelledTask, CommandAction, SessionId, StoreError, TaskPage, TaskView, Tasks, Timestamp,
-    TurnEvent, TurnEvents, TurnId, TurnState,
-};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::{CancelledTask, CommandAction, StoreError, TaskPage, TaskView, Tasks};
+use avocet_protocol::turn::{TurnEvent, TurnEvents, TurnState};
 
 use crate::SessionParts;
 use crate::command_plan::CommandPlan;

@@ -1,6 +1,8 @@
 //! Tests of child turns: side by side, in the background, cancelled, across restarts.
 
-use avocet_protocol::{ChildMode, LineageTurn, PermissionMode, TaskPage, TaskView, Tasks};
+use avocet_protocol::access::PermissionMode;
+use avocet_protocol::store::{LineageTurn, TaskPage, TaskView, Tasks};
+use avocet_protocol::tool::ChildMode;
 use serde_json::Value;
 
 use super::*;
@@ -260,8 +262,10 @@ async fn f16_messages_to_a_waiting_parent_are_answered_in_order() {
 async fn budget_of_the_root_ends_a_child_and_then_the_parent() {
     let model =
         delegating(vec![spawn("one")], |_, _| Scripted::calls(&[("echo", json!({}))]).costing(1.0));
-    let budgets =
-        Budgets { turn_cost: Some(avocet_protocol::Money::dollars(1.0)), ..Budgets::default() };
+    let budgets = Budgets {
+        turn_cost: Some(avocet_protocol::model::Money::dollars(1.0)),
+        ..Budgets::default()
+    };
     let harness = SessionHarness::with(model, Setup { budgets, ..Setup::default() }).await;
     harness.say("go").await;
     let text = harness.channel.texts(1).await.remove(0);

@@ -1,8 +1,11 @@
 //! `/think`: shows or changes the thinking effort of a conversation.
 
-use avocet_protocol::{
-    CommandAction, Effort, ModelFacts, Role, SessionId, SessionSetting, StoreError, within,
-};
+use avocet_protocol::access::Role;
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::within;
+use avocet_protocol::model::{Effort, ModelFacts};
+use avocet_protocol::session::SessionSetting;
+use avocet_protocol::store::{CommandAction, StoreError};
 
 use crate::SessionParts;
 use crate::agents::SessionChoice;

@@ -1,6 +1,6 @@
 //! Tests of the thinking effort that a session chooses.
 
-use avocet_protocol::{Effort, ModelFacts};
+use avocet_protocol::model::{Effort, ModelFacts};
 
 use super::models::says;
 use super::*;

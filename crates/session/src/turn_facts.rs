@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{ChatAddress, Files, LoggedInbound, Origin, StoreError, TurnRecord};
+use avocet_protocol::chat::{ChatAddress, LoggedInbound};
+use avocet_protocol::store::StoreError;
+use avocet_protocol::tool::Files;
+use avocet_protocol::turn::{Origin, TurnRecord};
 
 use crate::SessionParts;
 

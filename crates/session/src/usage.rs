@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use avocet_protocol::{ChatKind, Role, SessionId, StoreError, Total, UsageBy, UsageRow, thousands};
+use avocet_protocol::access::Role;
+use avocet_protocol::chat::{ChatKind, SessionId};
+use avocet_protocol::model::thousands;
+use avocet_protocol::store::{StoreError, Total, UsageBy, UsageRow};
 
 use crate::SessionParts;
 
@@ -83,7 +86,7 @@ pub(crate) fn describe_total(total: &Total) -> String {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::{Money, Usage};
+    use avocet_protocol::model::{Money, Usage};
 
     use super::*;
 

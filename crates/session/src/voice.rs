@@ -5,10 +5,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use avocet_agent::{AgentLoop, TurnEnd, UsageMeter};
-use avocet_protocol::{
-    Answer, Attachment, AttachmentKind, AudioError, Content, LoggedInbound, Planned, Purpose,
-    Speak, StoreError, TurnRecord, VoiceMode,
-};
+use avocet_protocol::chat::{Attachment, AttachmentKind, Content, LoggedInbound, Planned};
+use avocet_protocol::model::{AudioError, Speak, VoiceMode};
+use avocet_protocol::store::{Answer, Purpose, StoreError};
+use avocet_protocol::turn::TurnRecord;
 use avocet_supervise::fail_point::{FailMoment, pass_in_task};
 
 use crate::SessionParts;

@@ -1,6 +1,8 @@
 //! `/voice`: show or choose when answers are spoken.
 
-use avocet_protocol::{CommandAction, SessionId, StoreError, VoiceMode};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::model::VoiceMode;
+use avocet_protocol::store::{CommandAction, StoreError};
 
 use crate::SessionParts;
 use crate::command_plan::CommandPlan;

@@ -1,9 +1,12 @@
 //! Tests of spoken answers.
 
-use avocet_protocol::{
-    AudioError, ChatKind, Files, Ledger, Money, Purpose, Speak, Timestamp, Trust, TurnId, UsageBy,
-    UsageEntry, VoiceMode,
-};
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::ChatKind;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::model::{AudioError, Money, Speak, VoiceMode};
+use avocet_protocol::store::{Ledger, Purpose, UsageBy, UsageEntry};
+use avocet_protocol::tool::Files;
 use avocet_testkit::FakeSpeaker;
 
 use super::*;

@@ -6,8 +6,9 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    DirectoryNames, Files, Skill, SkillFile, SkillLimit, Skills, ToolError, Trust,
+use avocet_protocol::access::Trust;
+use avocet_protocol::tool::{
+    DirectoryNames, Files, Skill, SkillFile, SkillLimit, Skills, ToolError,
 };
 use avocet_supervise::run_blocking;
 use avocet_text::sanitise;

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 
-use avocet_protocol::ToolError;
+use avocet_protocol::tool::ToolError;
 
 use crate::folders::{MAX_ENTRIES, NO_FILE, SkillFolders, is_hidden};
 use crate::list::{FoundSkill, FoundSkills, SkillSource};

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use avocet_protocol::{Trust, estimated_tokens};
+use avocet_protocol::access::Trust;
+use avocet_protocol::model::estimated_tokens;
 use serde::Serialize;
 
 use crate::{ParsedSkill, SKILL_FILE, SkillDocument, SkillProblem};

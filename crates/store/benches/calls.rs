@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use avocet_protocol::{
-    Arguments, CallId, CallResult, Claim, Content, Inbound, InboundKind, Inbox, NewInbound,
-    NewStep, Sender, SessionId, Suspects, ToolCall, ToolClass, Trust, TurnId, TurnLog, Turns,
-    Usage,
-};
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{Content, Inbound, InboundKind, NewInbound, Sender, SessionId};
+use avocet_protocol::ids::{CallId, TurnId};
+use avocet_protocol::model::{Arguments, ToolCall, Usage};
+use avocet_protocol::store::{Claim, Inbox, NewStep, Suspects, TurnLog, Turns};
+use avocet_protocol::tool::ToolClass;
+use avocet_protocol::turn::CallResult;
 use avocet_store::testing::TempStore;
 use avocet_store::{Durability, OpenOptions, SqliteStore};
 use avocet_supervise::Group;

@@ -12,7 +12,9 @@ mod seeded;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use avocet_protocol::{History, HistoryQuery, Query, SessionId, TurnId, WideHistoryQuery};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::{History, HistoryQuery, Query, WideHistoryQuery};
 use avocet_store::testing::TempStore;
 use avocet_store::{DATABASE, SqliteStore};
 use avocet_testkit::ManualClock;

@@ -12,7 +12,8 @@ mod seeded;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use avocet_protocol::{Memories, MemoryId, MemoryScope, MemoryVector, MemoryVectors, ScopeFilter};
+use avocet_protocol::ids::MemoryId;
+use avocet_protocol::store::{Memories, MemoryScope, MemoryVector, MemoryVectors, ScopeFilter};
 use avocet_store::testing::TempStore;
 use avocet_store::{DATABASE, SqliteStore};
 use avocet_testkit::ManualClock;

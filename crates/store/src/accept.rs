@@ -1,9 +1,10 @@
 //! Accepts a message: deduplication, and its effect on the open turn of its session.
 
-use avocet_protocol::{
-    Accepted, AcceptedAs, Content, DedupeKey, Inbound, InboundKind, MessageId, NewInbound, Outcome,
-    QueueMode, Resolution, SessionId, Trust,
-};
+use avocet_protocol::access::Trust;
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::chat::{Content, Inbound, InboundKind, NewInbound, Outcome, SessionId};
+use avocet_protocol::ids::{DedupeKey, MessageId};
+use avocet_protocol::store::{Accepted, AcceptedAs, Resolution};
 use rusqlite::params;
 
 use crate::cancel::cancel_turn;
@@ -65,7 +66,7 @@ pub(crate) fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<Message
             address.channel.as_str(),
             address.account.as_str(),
             address.chat.as_str(),
-            address.topic.as_ref().map(avocet_protocol::TopicId::as_str),
+            address.topic.as_ref().map(avocet_protocol::ids::TopicId::as_str),
             inbound.chat.word(),
             inbound.key.as_str(),
             inbound.sender.id.as_str(),

@@ -2,11 +2,14 @@
 
 mod chain;
 
-use avocet_protocol::{
-    Actor, Arguments, AuditKind, CallId, CallResult, ChatLink, CommandAction, CommandEffect,
-    Decision, MessageId, PersonId, Resolution, Role, SessionId, SettledPairing, Timestamp,
-    ToolClass, TurnId, WaitId, WaitKind,
-};
+use avocet_protocol::access::{ChatLink, Decision, PersonId, Role, SettledPairing};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, MessageId, TurnId, WaitId};
+use avocet_protocol::model::Arguments;
+use avocet_protocol::store::{Actor, AuditKind, CommandAction, CommandEffect, Resolution};
+use avocet_protocol::tool::{ToolClass, WaitKind};
+use avocet_protocol::turn::CallResult;
 use rusqlite::{Row, params};
 
 use crate::rows;
@@ -90,7 +93,7 @@ fn outcome_word(result: &CallResult) -> &'static str {
     }
 }
 
-/// Returns `true` if the result is [`avocet_protocol::ToolError::PermissionDenied`].
+/// Returns `true` if the result is [`avocet_protocol::tool::ToolError::PermissionDenied`].
 fn is_refusal(result: &CallResult) -> bool {
     let error = result.value.get("error").and_then(|error| error.as_str());
     !result.ok && error.is_some_and(|error| error.starts_with("permission denied"))

@@ -1,10 +1,12 @@
 //! Calls of a turn: their results, and the log writes of tools.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    CallId, CallResult, Evidence, KeptResult, KeptResults, LogWrite, MemoryAuthor, NewChild,
-    Planned, SessionId, SkillLimit, ToolClass, Trust, TurnId,
-};
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{Planned, SessionId};
+use avocet_protocol::ids::{CallId, TurnId};
+use avocet_protocol::store::{KeptResult, KeptResults, MemoryAuthor};
+use avocet_protocol::tool::{Evidence, LogWrite, NewChild, SkillLimit, ToolClass};
+use avocet_protocol::turn::CallResult;
 use rusqlite::params;
 
 use crate::SqliteStore;

@@ -1,7 +1,9 @@
 //! Ends a turn from outside, in the transaction that decides so. Such a turn stays ended after a
 //! crash.
 
-use avocet_protocol::{CallResult, Outcome, TurnId, TurnState};
+use avocet_protocol::chat::Outcome;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::turn::{CallResult, TurnState};
 use rusqlite::params;
 
 use crate::audit;

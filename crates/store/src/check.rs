@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use avocet_protocol::{LogCheck, StoreError};
+use avocet_protocol::daemon::LogCheck;
+use avocet_protocol::store::StoreError;
 use avocet_supervise::Group;
 use rusqlite::InterruptHandle;
 

@@ -1,4 +1,4 @@
-use avocet_protocol::Timestamp;
+use avocet_protocol::clock::Timestamp;
 
 use super::*;
 

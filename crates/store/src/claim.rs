@@ -29,11 +29,15 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use avocet_protocol::{
-    ChatAddress, ChildMode, Claim, Claimed, Effort, LATE, LineageTurn, Origin, PermissionMode,
-    QueueMode, SessionId, SessionReports, Suspects, Timestamp, TurnId, TurnRecord, TurnState,
-    Undelivered,
-};
+use avocet_protocol::access::PermissionMode;
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::chat::{ChatAddress, LATE, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::model::Effort;
+use avocet_protocol::store::{Claim, Claimed, LineageTurn, Suspects};
+use avocet_protocol::tool::ChildMode;
+use avocet_protocol::turn::{Origin, SessionReports, TurnRecord, TurnState, Undelivered};
 use rusqlite::{Row, params};
 
 use crate::grants;

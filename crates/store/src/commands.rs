@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{
-    CommandAction, CommandEffect, DecisionEffect, MemoryAuthor, MessageId, QueueMode, SessionId,
-};
+use avocet_protocol::access::DecisionEffect;
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::MessageId;
+use avocet_protocol::store::{CommandAction, CommandEffect, MemoryAuthor};
 use rusqlite::params;
 
 use crate::audit;

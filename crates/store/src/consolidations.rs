@@ -1,10 +1,12 @@
 //! Consolidations of memories. The edits of a run are applied in the transaction that ends the run.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Backlog, ChangedMemory, Consolidation, ConsolidationEnd, ConsolidationId, ConsolidationState,
-    Consolidations, EditRefused, Memory, MemoryAuthor, MemoryChangeId, MemoryEdit, MemoryScope,
-    MemoryVersion, NewConsolidation, StoreError, Timestamp,
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{ConsolidationId, MemoryChangeId};
+use avocet_protocol::store::{
+    Backlog, ChangedMemory, Consolidation, ConsolidationEnd, ConsolidationState, Consolidations,
+    EditRefused, Memory, MemoryAuthor, MemoryEdit, MemoryScope, MemoryVersion, NewConsolidation,
+    StoreError,
 };
 use avocet_text::match_query;
 use rusqlite::{Row, params};

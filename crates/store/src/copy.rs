@@ -9,7 +9,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use avocet_protocol::{StoreError, Timestamp};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::StoreError;
 use rusqlite::{Connection, InterruptHandle, params};
 
 use crate::connect::read_only;

@@ -1,9 +1,10 @@
 //! Corrections: updates for messages that their sender has edited.
 
-use avocet_protocol::{
-    Content, Correction, InboundKind, MessageId, NewInbound, NoCorrection, QueueMode, StoreError,
-    Timestamp,
-};
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::chat::{Content, InboundKind, NewInbound};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::MessageId;
+use avocet_protocol::store::{Correction, NoCorrection, StoreError};
 use rusqlite::params;
 
 use crate::accept::accept_message;

@@ -10,7 +10,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::{StoreError, Timestamp};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::StoreError;
 use serde::{Deserialize, Serialize};
 
 use crate::error::unusable_path;

@@ -3,9 +3,11 @@
 use std::cmp::Reverse;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    ChatAddress, Content, DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason, DeliveryId,
-    MessageId, RetriedLetter, SessionId, Timestamp, TurnId,
+use avocet_protocol::chat::{ChatAddress, Content, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{DeliveryId, MessageId, TurnId};
+use avocet_protocol::store::{
+    DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason, RetriedLetter,
 };
 use rusqlite::{Params, Row, params};
 

@@ -1,7 +1,9 @@
 //! Deletes a conversation.
 
 use async_trait::async_trait;
-use avocet_protocol::{DeletedSession, SessionDeletion, SessionId, TurnId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::{DeletedSession, SessionDeletion};
 use rusqlite::params;
 
 use crate::retention::{BATCH, HAS_OPEN_WORK, remove_turn};

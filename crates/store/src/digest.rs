@@ -2,7 +2,8 @@
 //! text is a mistake, which is reported to the sender. Rows keep the digest of the original text,
 //! since edits change the row's content.
 
-use avocet_protocol::{Content, TopicId};
+use avocet_protocol::chat::Content;
+use avocet_protocol::ids::TopicId;
 use sha2::{Digest, Sha256};
 
 use crate::rows::to_json;

@@ -7,10 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{
-    ChatAddress, Content, DedupeKey, NewInbound, Outcome, SessionId, StoreError, Timestamp, TurnId,
-    TurnState,
-};
+use avocet_protocol::chat::{ChatAddress, Content, NewInbound, Outcome, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{DedupeKey, TurnId};
+use avocet_protocol::store::StoreError;
+use avocet_protocol::turn::TurnState;
 use rusqlite::params;
 
 use crate::audit;
@@ -160,7 +161,7 @@ fn end_messages(tx: &Tx<'_>) -> Result<usize> {
                 chat.channel.as_str(),
                 chat.account.as_str(),
                 chat.chat.as_str(),
-                chat.topic.as_ref().map(avocet_protocol::TopicId::as_str),
+                chat.topic.as_ref().map(avocet_protocol::ids::TopicId::as_str),
             ],
         )?;
     }

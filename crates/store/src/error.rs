@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::StoreError;
+use avocet_protocol::store::StoreError;
 use rusqlite::ErrorCode;
 
 /// Commands that end the state of damage.

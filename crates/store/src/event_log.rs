@@ -5,13 +5,19 @@ mod history;
 mod traced;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Arguments, CallId, Content, DeliveryId, EventAnswer, EventDelivery, EventDetail,
-    EventFailedRequest, EventFilter, EventHistory, EventKind, EventLog, EventMemory, EventMessage,
-    EventPage, EventRange, EventSchedule, EventSeq, EventTool, EventTurn, EventUsage, InboundKind,
-    LogEvent, MemoryChangeId, MemoryId, MessageId, Money, Outcome, Purpose, ScheduleId, SessionId,
-    Subscriber, SubscriberName, Timestamp, TraceSubject, TurnId, Usage, WaitKind,
+use avocet_protocol::chat::{Content, InboundKind, Outcome, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{
+    CallId, DeliveryId, MemoryChangeId, MemoryId, MessageId, ScheduleId, SubscriberName, TurnId,
 };
+use avocet_protocol::model::{Arguments, Money, Usage};
+use avocet_protocol::store::{
+    EventAnswer, EventDelivery, EventDetail, EventFailedRequest, EventFilter, EventHistory,
+    EventKind, EventLog, EventMemory, EventMessage, EventPage, EventRange, EventSchedule, EventSeq,
+    EventTool, EventTurn, EventUsage, LogEvent, Purpose, Subscriber,
+};
+use avocet_protocol::tool::WaitKind;
+use avocet_protocol::turn::TraceSubject;
 use rusqlite::{Row, ToSql, params};
 use tokio::sync::watch;
 

@@ -1,6 +1,8 @@
 //! Lasting permissions of tools: each belongs to the session of a root turn, and `/new` removes it.
 
-use avocet_protocol::{Grant, SessionId, TurnId, WaitId};
+use avocet_protocol::access::Grant;
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::{TurnId, WaitId};
 use rusqlite::{Row, params};
 
 use crate::rows::turns::ANCESTORS;

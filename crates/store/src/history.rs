@@ -5,9 +5,12 @@ mod index;
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    History, HistoryAuthor, HistoryHit, HistoryQuery, SessionFilter, SessionId, Timestamp, Trust,
-    TurnId, WideHistoryQuery,
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::{
+    History, HistoryAuthor, HistoryHit, HistoryQuery, SessionFilter, WideHistoryQuery,
 };
 use avocet_text::match_query;
 use rusqlite::{Row, params};
@@ -147,7 +150,7 @@ fn load(db: Db<'_>, id: TextId, asking: Option<TurnId>) -> rusqlite::Result<Opti
             let sql = format!("{INBOUND} WHERE id = ?1");
             let message = prepare(&sql)?.query_row([id], inbound_from_row)?;
             let text = text_of(&message.message.inbound.content);
-            let avocet_protocol::NewInbound { session, inbound, .. } = message.message;
+            let avocet_protocol::chat::NewInbound { session, inbound, .. } = message.message;
             let at = inbound.written_at.unwrap_or(message.received_at);
             let author = HistoryAuthor::Person(Box::new(inbound));
             Ok(Some(HistoryHit { session, turn, at, author, text, trust: limit }))

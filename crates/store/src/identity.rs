@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::StoreError;
+use avocet_protocol::store::StoreError;
 
 /// The device and inode of an open file.
 #[derive(Debug, Clone)]

@@ -1,10 +1,13 @@
 //! Inbound messages: deduplication, cursors, and the commands that bypass the lane.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Accepted, AccountName, ChannelName, CommandAction, CommandEffect, CommandReply, Content,
-    Correction, Cursor, Inbox, LoggedInbound, MessageId, NewInbound, Outcome, Planned, SessionId,
-    SessionSetting,
+use avocet_protocol::chat::{
+    Content, Cursor, LoggedInbound, NewInbound, Outcome, Planned, SessionId,
+};
+use avocet_protocol::ids::{AccountName, ChannelName, MessageId};
+use avocet_protocol::session::SessionSetting;
+use avocet_protocol::store::{
+    Accepted, CommandAction, CommandEffect, CommandReply, Correction, Inbox,
 };
 use rusqlite::params;
 

@@ -2,10 +2,13 @@
 //! both.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Inbound, JobChat, JobId, JobRules, JobState, JobStatus, Jobs, MessageId, NewInbound, NewJob,
-    Outcome, SessionId, SubmittedJob, Timestamp, Total, TurnId, TurnState,
+use avocet_protocol::chat::{Inbound, NewInbound, Outcome, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{JobId, MessageId, TurnId};
+use avocet_protocol::store::{
+    JobChat, JobRules, JobState, JobStatus, Jobs, NewJob, SubmittedJob, Total,
 };
+use avocet_protocol::turn::TurnState;
 use rusqlite::{Row, params};
 
 use crate::accept::accept_message;
@@ -148,7 +151,7 @@ fn read_status(row: &Row<'_>) -> RowResult<JobStatus> {
     Ok(JobStatus {
         id: JobId(row.get("id")?),
         state: state_of_job(outcome, turn_state),
-        task: rows::json_column::<avocet_protocol::Content>(row, "content")?.text,
+        task: rows::json_column::<avocet_protocol::chat::Content>(row, "content")?.text,
         rules: rows::json_column(row, "rules")?,
         chat: rows::address_from_row(row)?,
         submitted_by: row.get("sender")?,

@@ -1,7 +1,10 @@
 //! The first message of a stranger, kept with the pairing code until an owner decides about it. It is
 //! data of the code and no inbound message, so no lane can see it before the approval.
 
-use avocet_protocol::{DedupeKey, Inbound, NewInbound, PairingCode, QueueMode, SessionId};
+use avocet_protocol::access::PairingCode;
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::chat::{Inbound, NewInbound, SessionId};
+use avocet_protocol::ids::DedupeKey;
 use rusqlite::params;
 
 use crate::accept::accept_message;

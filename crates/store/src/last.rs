@@ -13,7 +13,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use avocet_protocol::Timestamp;
+use avocet_protocol::clock::Timestamp;
 
 use crate::files::with_suffix;
 

@@ -1,10 +1,15 @@
 //! Model usage, one row per answer, and its sums.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    FailedRequest, Ledger, Money, Purpose, RequestOutcome, SessionId, Spending, Spent, StoreError,
-    Timestamp, Total, TurnId, UpkeepLedger, Usage, UsageAtClaim, UsageBy, UsageEntry, UsageRow,
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::model::{Money, Spent, Usage};
+use avocet_protocol::store::{
+    Ledger, Purpose, RequestOutcome, Spending, StoreError, Total, UpkeepLedger, UsageAtClaim,
+    UsageBy, UsageEntry, UsageRow,
 };
+use avocet_protocol::turn::FailedRequest;
 use rusqlite::{Params, Row, params};
 
 use crate::rows;

@@ -2,7 +2,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use avocet_protocol::{Cursor, Inbox, Memories, Outbox, Query, QueueMode, ScopeFilter, StoreError};
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::chat::Cursor;
+use avocet_protocol::store::{Inbox, Memories, Outbox, Query, ScopeFilter, StoreError};
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
 use rusqlite::Connection;

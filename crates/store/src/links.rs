@@ -1,6 +1,7 @@
 //! The sessions of linked chats.
 
-use avocet_protocol::{ChatAddress, SessionId, StoreError};
+use avocet_protocol::chat::{ChatAddress, SessionId};
+use avocet_protocol::store::StoreError;
 
 use crate::rows::{chat_key, parse_column};
 use crate::tx::{Result, Tx};

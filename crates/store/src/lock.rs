@@ -6,7 +6,8 @@ use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use avocet_protocol::{Clock, StoreError};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::store::StoreError;
 
 use crate::OpenError;
 use crate::identity::OpenFileIdentity;

@@ -2,11 +2,14 @@
 //! full-text index that triggers keep.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    CallId, FoundMemory, Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeId,
-    MemoryChangeKind, MemoryId, MemoryScope, MemorySource, MemoryText, MessageId, NewMemory,
-    PersonId, ScopeFilter, SessionId, StoreError, Timestamp, Trust, TurnId, UndoneChange,
-    WordCounts, WrittenMemory,
+use avocet_protocol::access::{PersonId, Trust};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, MemoryChangeId, MemoryId, MessageId, TurnId};
+use avocet_protocol::store::{
+    FoundMemory, Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeKind, MemoryScope,
+    MemorySource, MemoryText, NewMemory, ScopeFilter, StoreError, UndoneChange, WordCounts,
+    WrittenMemory,
 };
 use avocet_text::{index_text, match_query};
 use rusqlite::{Row, params};

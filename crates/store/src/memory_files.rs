@@ -4,10 +4,13 @@
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    ChangedScopes, EditedFile, FileEntry, Memory, MemoryAuthor, MemoryChangeId, MemoryFiles,
-    MemoryId, MemoryScope, NewMemory, ScopeMemories, ShownChange, ShownMemory, TakenEdit,
-    TakenEditKind, Timestamp, Trust, conflict_text, visible_text,
+use avocet_protocol::access::Trust;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{MemoryChangeId, MemoryId};
+use avocet_protocol::store::{
+    ChangedScopes, EditedFile, FileEntry, Memory, MemoryAuthor, MemoryFiles, MemoryScope,
+    NewMemory, ScopeMemories, ShownChange, ShownMemory, TakenEdit, TakenEditKind, conflict_text,
+    visible_text,
 };
 use rusqlite::params;
 

@@ -33,7 +33,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use avocet_protocol::{Clock, QueueMode, StoreError, Timestamp};
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::clock::{Clock, Timestamp};
+use avocet_protocol::store::StoreError;
 use avocet_supervise::Group;
 use avocet_text::Redactor;
 use jiff::tz::TimeZone;

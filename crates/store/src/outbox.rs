@@ -1,10 +1,10 @@
 //! Outgoing messages: rows in the order of sending, for each chat.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    ChatAddress, Content, DedupeKey, Delivery, DeliveryId, Enqueued, Head, Outbox, Planned,
-    PlatformId, Preview, SendEnd, Showing, StoreError, Timestamp, TurnId,
-};
+use avocet_protocol::chat::{ChatAddress, Content, Delivery, Planned};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{DedupeKey, DeliveryId, PlatformId, TurnId};
+use avocet_protocol::store::{Enqueued, Head, Outbox, Preview, SendEnd, Showing, StoreError};
 use rusqlite::{Row, params};
 
 use crate::preview;

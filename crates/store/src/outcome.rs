@@ -1,9 +1,11 @@
 //! The progress of one message: its outcome, its answer, and the tokens of its turn.
 
-use avocet_protocol::{
-    CallId, MessageId, MessageStatus, Outcome, ProgramCall, SENT_TO_PROGRAM, Timestamp, TurnId,
-    Usage,
-};
+use avocet_protocol::bus::{ProgramCall, SENT_TO_PROGRAM};
+use avocet_protocol::chat::Outcome;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, MessageId, TurnId};
+use avocet_protocol::model::Usage;
+use avocet_protocol::store::MessageStatus;
 use rusqlite::params;
 
 use crate::rows;
@@ -76,7 +78,8 @@ fn program_calls(db: Db<'_>, turn: TurnId) -> Result<Vec<ProgramCall>> {
         params![turn.0, rows::to_json(&SENT_TO_PROGRAM)?],
         |row| {
             let id = CallId { turn, step: row.get("step")?, ordinal: row.get("ordinal")? };
-            let arguments = rows::json_column::<avocet_protocol::Arguments>(row, "arguments")?;
+            let arguments =
+                rows::json_column::<avocet_protocol::model::Arguments>(row, "arguments")?;
             Ok(ProgramCall {
                 id: id.to_string(),
                 name: row.get("name")?,

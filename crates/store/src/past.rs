@@ -1,8 +1,9 @@
 //! The past of a session, which its model requests contain, and the compaction of that past.
 
-use avocet_protocol::{
-    CompactedPast, LoggedInbound, MessageId, Past, Planned, SessionId, StoreError, Trust, TurnId,
-};
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{LoggedInbound, Planned, SessionId};
+use avocet_protocol::ids::{MessageId, TurnId};
+use avocet_protocol::store::{CompactedPast, Past, StoreError};
 use rusqlite::params;
 
 use crate::past_cache::CachedRead;

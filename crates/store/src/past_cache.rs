@@ -5,7 +5,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::{SessionId, TurnId, TurnRecord};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::turn::TurnRecord;
 
 /// Maximum size of all cached turns in bytes, as [`CachedTurn::count_bytes`] counts them.
 const MOST_BYTES: usize = 2 << 20;
@@ -141,7 +143,8 @@ impl CachedPasts {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::{Origin, Timestamp, TurnState, Undelivered};
+    use avocet_protocol::clock::Timestamp;
+    use avocet_protocol::turn::{Origin, TurnState, Undelivered};
 
     use super::*;
 
@@ -162,7 +165,7 @@ mod tests {
                 notice: None,
                 undelivered: Undelivered::default(),
                 recalled: Vec::new(),
-                reports: avocet_protocol::SessionReports::default(),
+                reports: avocet_protocol::turn::SessionReports::default(),
             };
             let size = MeasuredTurn { id: TurnId(*id), newest_message: None, whole, shortened: 0 };
             CachedTurn { record: Arc::new(record), size }

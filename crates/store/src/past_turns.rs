@@ -4,7 +4,10 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use avocet_protocol::{CompactedPast, Past, SessionId, TurnId, TurnRecord};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::{CompactedPast, Past};
+use avocet_protocol::turn::TurnRecord;
 use rusqlite::params;
 
 use crate::past_cache::{CachedRead, CachedTurn, CachedTurns, MeasuredTurn};

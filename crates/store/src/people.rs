@@ -2,11 +2,15 @@
 //! session.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    AccountName, Actor, ChannelName, ChatAddress, ChatId, ChatLink, Decision, DecisionEffect,
-    NewInbound, Pairing, PairingCode, People, Person, PersonId, Planned, QueueMode, Role, SenderId,
-    SettledPairing, StoredAccess, Timestamp,
+use avocet_protocol::access::{
+    ChatLink, Decision, DecisionEffect, Pairing, PairingCode, People, Person, PersonId, Role,
+    SettledPairing, StoredAccess,
 };
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::chat::{ChatAddress, NewInbound, Planned};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{AccountName, ChannelName, ChatId, SenderId};
+use avocet_protocol::store::Actor;
 use rusqlite::{Row, params};
 
 use crate::audit;

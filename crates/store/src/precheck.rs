@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use avocet_protocol::StoreError;
+use avocet_protocol::store::StoreError;
 
 use crate::OpenError;
 use crate::binding::{WalState, examine_wal};

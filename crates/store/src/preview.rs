@@ -2,9 +2,10 @@
 //! row of the outbox: a part. The end of the turn makes each part a chunk of the reply, so that its
 //! message is edited instead of sent again. Messages that the reply does not need are removed.
 
-use avocet_protocol::{
-    ChatAddress, Content, DeliveryId, Planned, PlatformId, Preview, Showing, Timestamp, TurnId,
-};
+use avocet_protocol::chat::{ChatAddress, Content, Planned};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{DeliveryId, PlatformId, TurnId};
+use avocet_protocol::store::{Preview, Showing};
 use rusqlite::params;
 
 use crate::rows::chunks::{

@@ -1,10 +1,12 @@
 //! The messages that ask a person. The transaction that ends a wait also queues an edit of each
 //! such message, which then shows the outcome instead of buttons.
 
-use avocet_protocol::{
-    Arguments, CallId, ChatAddress, CommandReply, Content, MessageId, OpenPrompt, Planned,
-    Resolution, Style, StyleRange, Timestamp, TurnId, WaitId, WaitKind,
-};
+use avocet_protocol::chat::{ChatAddress, Content, Planned, Style, StyleRange};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, MessageId, TurnId, WaitId};
+use avocet_protocol::model::Arguments;
+use avocet_protocol::store::{CommandReply, OpenPrompt, Resolution};
+use avocet_protocol::tool::WaitKind;
 use avocet_text::{in_one_line, whole_main_argument};
 use rusqlite::params;
 

@@ -1,12 +1,17 @@
 //! Read-only views: counts, sessions, transcripts, the outcome of a message.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Attachment, Content, DeliveredText, DeliveryId, Ignored, LogStatus, MessageId, MessageStatus,
-    OpenApproval, OpenTurn, Query, QueueMode, RolledBack, SessionId, SessionRow, SessionStatus,
-    SessionSummary, Timestamp, TranscriptPage, TurnId, TurnRecord, TurnState, UsageBy, UsageRow,
-    WaitId, WaitingChat,
+use avocet_protocol::access::OpenApproval;
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::chat::{Attachment, Content, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::daemon::{Ignored, LogStatus, RolledBack, WaitingChat};
+use avocet_protocol::ids::{DeliveryId, MessageId, TurnId, WaitId};
+use avocet_protocol::store::{
+    DeliveredText, MessageStatus, OpenTurn, Query, SessionRow, SessionStatus, SessionSummary,
+    TranscriptPage, UsageBy, UsageRow,
 };
+use avocet_protocol::turn::{TurnRecord, TurnState};
 use rusqlite::params;
 
 use crate::consolidations::last_runs;

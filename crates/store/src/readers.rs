@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::StoreError;
+use avocet_protocol::store::StoreError;
 use avocet_supervise::Group;
 use rusqlite::Connection;
 use tokio::sync::oneshot;

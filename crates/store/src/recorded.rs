@@ -1,6 +1,8 @@
 //! Reads a turn with everything that a replay needs.
 
-use avocet_protocol::{LoggedCall, Money, Spent, TurnId, TurnRecord, Usage};
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::model::{Money, Spent, Usage};
+use avocet_protocol::turn::{LoggedCall, TurnRecord};
 use serde_json::Value;
 
 use crate::SqliteStore;
@@ -26,7 +28,7 @@ impl SqliteStore {
     /// Returns a turn with its usage; `None` if the log has no such turn.
     ///
     /// # Errors
-    /// [`StoreError`](avocet_protocol::StoreError) if the log cannot be read.
+    /// [`StoreError`](avocet_protocol::store::StoreError) if the log cannot be read.
     pub async fn recorded_turn(&self, id: TurnId) -> Result<Option<RecordedTurn>> {
         self.read(move |db| recorded_turn(db, id)).await
     }

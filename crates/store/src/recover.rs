@@ -22,7 +22,7 @@
 //! suspicion: the process did not die. An outcome that is unknown is never guessed here. The agent
 //! asks the evidence or a person about a call, and the outbox has rules for a chunk.
 
-use avocet_protocol::TurnId;
+use avocet_protocol::ids::TurnId;
 use rusqlite::params;
 
 use crate::audit;

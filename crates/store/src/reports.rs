@@ -5,9 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{
-    ChatAddress, Content, SessionId, SessionReport, SessionReports, Timestamp, Trust, TurnId,
-};
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{ChatAddress, Content, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::turn::{SessionReport, SessionReports};
 use rusqlite::params;
 
 use crate::links::session_of_chat;

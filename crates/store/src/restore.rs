@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, lchown};
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::Timestamp;
+use avocet_protocol::clock::Timestamp;
 use avocet_text::Redactor;
 use rusqlite::Connection;
 use serde::Serialize;

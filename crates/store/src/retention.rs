@@ -5,7 +5,9 @@
 //! of lost deliveries that no turn has shown yet, and commands that wait. Memories and costs stay
 //! without their turn. The audit table stays as it is.
 
-use avocet_protocol::{CallId, SessionId, Timestamp, TurnId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, TurnId};
 use rusqlite::params;
 
 use crate::rows::{self, turns::OPEN_TURN};
@@ -62,7 +64,7 @@ impl SqliteStore {
     /// Removes the next rows of a part that are older than `before`, in one transaction.
     ///
     /// # Errors
-    /// [`StoreError`](avocet_protocol::StoreError) as for any write; nothing was removed then.
+    /// [`StoreError`](avocet_protocol::store::StoreError) as for any write; nothing was removed then.
     pub async fn remove_old(
         &self,
         part: OldRows,
@@ -86,7 +88,7 @@ impl SqliteStore {
     /// most this many bytes; `None` if all of it fits. The newest turn stays in any case.
     ///
     /// # Errors
-    /// [`StoreError`](avocet_protocol::StoreError) if the log cannot be read.
+    /// [`StoreError`](avocet_protocol::store::StoreError) if the log cannot be read.
     pub async fn excess_before(&self, kind: ContentKind, bytes: u64) -> Result<Option<Timestamp>> {
         self.read(move |db| excess_before(db, kind, bytes)).await
     }
@@ -95,7 +97,7 @@ impl SqliteStore {
     /// their ids, behind `after`.
     ///
     /// # Errors
-    /// [`StoreError`](avocet_protocol::StoreError) if the log cannot be read.
+    /// [`StoreError`](avocet_protocol::store::StoreError) if the log cannot be read.
     pub async fn old_one_offs(&self, after: &str, before: Timestamp) -> Result<Vec<SessionId>> {
         let after = after.to_owned();
         self.read(move |db| {
@@ -113,7 +115,7 @@ impl SqliteStore {
     /// number of free pages that are left. Without effect until `avocet db vacuum` ran once.
     ///
     /// # Errors
-    /// [`StoreError`](avocet_protocol::StoreError) as for any write.
+    /// [`StoreError`](avocet_protocol::store::StoreError) as for any write.
     pub async fn shrink_file(&self, pages: u32) -> Result<u64> {
         self.write("shrink", Durability::Process, move |tx| {
             if tx.db.query_one("PRAGMA auto_vacuum", (), |row| row.get::<_, i64>(0))? != 2 {

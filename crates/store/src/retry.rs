@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{
-    MessageId, Resolution, SenderId, SessionId, TurnId, TurnState, WaitId, WaitKind,
-};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::{MessageId, SenderId, TurnId, WaitId};
+use avocet_protocol::store::Resolution;
+use avocet_protocol::tool::WaitKind;
+use avocet_protocol::turn::TurnState;
 use rusqlite::params;
 
 use crate::rows::messages::ANSWERED;

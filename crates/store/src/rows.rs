@@ -9,7 +9,10 @@ pub(crate) mod turns;
 
 use std::str::FromStr;
 
-use avocet_protocol::{CallId, ChatAddress, Trust, TurnId, WaitKind};
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::ChatAddress;
+use avocet_protocol::ids::{CallId, TurnId};
+use avocet_protocol::tool::WaitKind;
 use rusqlite::types::Type;
 use rusqlite::{Row, RowIndex};
 use serde::de::DeserializeOwned;
@@ -116,7 +119,7 @@ fn bad_column(
 /// Serialises a value as JSON; failure would be a bug.
 pub(crate) fn to_json(value: &impl serde::Serialize) -> Result<String> {
     serde_json::to_string(value)
-        .map_err(|error| avocet_protocol::StoreError::Internal(error.to_string()))
+        .map_err(|error| avocet_protocol::store::StoreError::Internal(error.to_string()))
 }
 
 pub(crate) fn address_from_row(row: &Row<'_>) -> RowResult<ChatAddress> {

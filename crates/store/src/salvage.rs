@@ -13,7 +13,7 @@ mod source;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::Timestamp;
+use avocet_protocol::clock::Timestamp;
 use avocet_text::Redactor;
 use serde::Serialize;
 

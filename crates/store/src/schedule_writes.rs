@@ -1,9 +1,10 @@
 //! Writes to schedules: new ones, changes, and those that a tool asks for.
 
-use avocet_protocol::{
-    CallId, DedupeKey, Inbound, NewSchedule, ScheduleChange, ScheduleId, ScheduleOwner,
-    ScheduleWrite, StoreError, Trust,
-};
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::Inbound;
+use avocet_protocol::ids::{CallId, DedupeKey, ScheduleId};
+use avocet_protocol::schedule::{NewSchedule, ScheduleChange, ScheduleOwner, ScheduleWrite};
+use avocet_protocol::store::StoreError;
 use rusqlite::params;
 
 use crate::rows::messages::{INBOUND, inbound_from_row};
@@ -60,7 +61,7 @@ fn insert(tx: &Tx<'_>, id: ScheduleId, new: &NewSchedule) -> Result<()> {
             address.channel.as_str(),
             address.account.as_str(),
             address.chat.as_str(),
-            address.topic.as_ref().map(avocet_protocol::TopicId::as_str),
+            address.topic.as_ref().map(avocet_protocol::ids::TopicId::as_str),
             chat.word(),
             sender.id.as_str(),
             sender.name,

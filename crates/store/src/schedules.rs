@@ -1,11 +1,14 @@
 //! Schedules and their runs. Each time is claimed before its work begins, so that it happens once.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    CatchUp, ChatAddress, ChatKind, DedupeKey, DueClaim, DueRun, DueWork, EndedSchedules,
-    NewInbound, NewSchedule, RunResult, Schedule, ScheduleChange, ScheduleId, ScheduleOwner,
-    ScheduleRun, ScheduleState, ScheduledWork, Schedules, Sender, SessionId, StoreError, Timestamp,
+use avocet_protocol::chat::{ChatAddress, ChatKind, NewInbound, Sender, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{DedupeKey, ScheduleId};
+use avocet_protocol::schedule::{
+    CatchUp, NewSchedule, RunResult, Schedule, ScheduleChange, ScheduleOwner, ScheduleRun,
+    ScheduleState, ScheduledWork,
 };
+use avocet_protocol::store::{DueClaim, DueRun, DueWork, EndedSchedules, Schedules, StoreError};
 use rusqlite::{Row, params};
 
 use crate::accept;

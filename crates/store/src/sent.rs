@@ -3,9 +3,10 @@
 
 use std::ops::ControlFlow;
 
-use avocet_protocol::{
-    ChatAddress, Content, DeliveredText, DeliveryId, SentState, SessionId, Timestamp, TopicId,
-};
+use avocet_protocol::chat::{ChatAddress, Content, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{DeliveryId, TopicId};
+use avocet_protocol::store::{DeliveredText, SentState};
 use rusqlite::{Row, params};
 
 use crate::rows::{self, RowResult};

@@ -48,7 +48,7 @@ impl SqliteStore {
     /// Measures the log. Reads every row once.
     ///
     /// # Errors
-    /// [`StoreError`](avocet_protocol::StoreError) if the log cannot be read.
+    /// [`StoreError`](avocet_protocol::store::StoreError) if the log cannot be read.
     pub async fn measure_size(&self) -> Result<LogSize> {
         self.read(log_size).await
     }

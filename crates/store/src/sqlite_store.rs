@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{LastExchanges, LogCheck, QueueMode, StoreError, Timestamp};
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::daemon::{LastExchanges, LogCheck};
+use avocet_protocol::store::StoreError;
 
 use crate::check::RunningCheck;
 use crate::lock::DirectoryLock;

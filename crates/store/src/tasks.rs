@@ -1,9 +1,10 @@
 //! Tasks: the child turns that other turns have started.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    CancelledTask, Resolution, SessionId, TaskPage, TaskView, Tasks, Timestamp, Total, TurnId,
-};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::{CancelledTask, Resolution, TaskPage, TaskView, Tasks, Total};
 use rusqlite::{Row, params};
 
 use crate::cancel::cancel_turn;

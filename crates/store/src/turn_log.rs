@@ -1,11 +1,13 @@
 //! A turn's own log: its steps and calls, and the history that later turns read.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Attachment, CallId, CallResult, ChatAddress, CompactedPast, Content, Evidence, Family,
-    LogWrite, LoggedInbound, MessageId, NewStep, Past, QueueMode, RecalledMemory, SessionId,
-    StoreError, ToolClass, TurnId, TurnLog,
-};
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::chat::{Attachment, ChatAddress, Content, LoggedInbound, SessionId};
+use avocet_protocol::ids::{CallId, MessageId, TurnId};
+use avocet_protocol::memory::RecalledMemory;
+use avocet_protocol::store::{CompactedPast, Family, NewStep, Past, StoreError, TurnLog};
+use avocet_protocol::tool::{Evidence, LogWrite, ToolClass};
+use avocet_protocol::turn::CallResult;
 use rusqlite::params;
 
 use crate::calls;
@@ -228,7 +230,7 @@ fn sent_texts(db: Db<'_>, turn: TurnId, chat: &ChatAddress) -> Result<Vec<String
             chat.channel.as_str(),
             chat.account.as_str(),
             chat.chat.as_str(),
-            chat.topic.as_ref().map(avocet_protocol::TopicId::as_str),
+            chat.topic.as_ref().map(avocet_protocol::ids::TopicId::as_str),
         ],
         |row| {
             Ok((row.get::<_, i64>("ordinal")?, rows::json_column::<Content>(row, "content")?.text))

@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{
-    CallId, CallResult, CallState, LoggedCall, LoggedInbound, Origin, SessionReports, Step,
-    StoreError, Timestamp, ToolCall, TurnId, TurnRecord, TurnState, Undelivered, Usage,
+use avocet_protocol::chat::LoggedInbound;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, TurnId};
+use avocet_protocol::model::{ToolCall, Usage};
+use avocet_protocol::store::StoreError;
+use avocet_protocol::turn::{
+    CallResult, CallState, LoggedCall, Origin, SessionReports, Step, TurnRecord, TurnState,
+    Undelivered,
 };
 use rusqlite::Row;
 

@@ -29,15 +29,18 @@
 //! **A turn that does not run** (a stop, another claim) gives [`StoreError::Stale`], and nothing
 //! but the usage is written.
 //!
-//! [`StoreError::Stale`]: avocet_protocol::StoreError::Stale
+//! [`StoreError::Stale`]: avocet_protocol::store::StoreError::Stale
 
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Answer, Claim, CompactedPast, EndedMessage, LineageTurn, LoggedInbound, MessageId, NewWait,
-    OpenPrompt, OpenWait, Outcome, Planned, Resolution, SessionId, SettledTurn, Settlement,
-    Suspects, Timestamp, Trust, TurnId, Turns, WaitId,
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{LoggedInbound, Outcome, Planned, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{MessageId, TurnId, WaitId};
+use avocet_protocol::store::{
+    Answer, Claim, CompactedPast, EndedMessage, LineageTurn, NewWait, OpenPrompt, OpenWait,
+    Resolution, SettledTurn, Settlement, Suspects, Turns,
 };
 use rusqlite::{Row, params};
 

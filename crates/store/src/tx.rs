@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use avocet_protocol::{EventSeq, StoreError, Timestamp};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::{EventSeq, StoreError};
 use avocet_text::Redactor;
 use jiff::tz::TimeZone;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row};

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{
-    ChatAddress, Content, DeliveryId, LostMessage, SessionId, TurnId, Undelivered,
-};
+use avocet_protocol::chat::{ChatAddress, Content, SessionId};
+use avocet_protocol::ids::{DeliveryId, TurnId};
+use avocet_protocol::turn::{LostMessage, Undelivered};
 use rusqlite::params;
 
 use crate::links::session_of_chat;

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use async_trait::async_trait;
-use avocet_protocol::{FoundMemory, Memory, MemoryId, MemoryVector, MemoryVectors, ScopeFilter};
+use avocet_protocol::ids::MemoryId;
+use avocet_protocol::store::{FoundMemory, Memory, MemoryVector, MemoryVectors, ScopeFilter};
 use rusqlite::params;
 
 use crate::memories::{MEMORY, in_json, memory_from_row};

@@ -1,10 +1,14 @@
 //! Turns that wait for an outside event. A wait is durable and needs no worker, and the turn stays
 //! open in its lane.
 
-use avocet_protocol::{
-    Arguments, CallResult, MessageId, NewWait, OpenApproval, OpenWait, Resolution, SessionId,
-    Timestamp, Trust, TurnId, WaitId, WaitKind,
-};
+use avocet_protocol::access::{OpenApproval, Trust};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{MessageId, TurnId, WaitId};
+use avocet_protocol::model::Arguments;
+use avocet_protocol::store::{NewWait, OpenWait, Resolution};
+use avocet_protocol::tool::WaitKind;
+use avocet_protocol::turn::CallResult;
 use avocet_text::cut_texts;
 use rusqlite::{Row, params};
 use serde_json::{Map, Value, json};

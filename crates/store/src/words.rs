@@ -1,10 +1,11 @@
 //! Plain words as answers to a question: `yes`, `no`, or the number of a choice. Such a message
 //! becomes the command of that choice's button, and then takes the same path as a pressed button.
 
-use avocet_protocol::{
-    ChatAddress, ChatKind, Choice, Content, MessageId, NewInbound, OpenQuestion, Timestamp, TurnId,
-    WaitId, WaitKind,
-};
+use avocet_protocol::chat::{ChatAddress, ChatKind, Choice, Content, NewInbound};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{MessageId, TurnId, WaitId};
+use avocet_protocol::store::OpenQuestion;
+use avocet_protocol::tool::WaitKind;
 
 use crate::rows;
 use crate::rows::messages::has_asked;

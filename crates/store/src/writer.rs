@@ -43,7 +43,9 @@ mod queued_write;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use avocet_protocol::{Clock, EventSeq, LastExchanges, StoreError};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::daemon::LastExchanges;
+use avocet_protocol::store::{EventSeq, StoreError};
 use avocet_supervise::fail_point::{FailMoment, pass_fail_point};
 use avocet_supervise::{Group, LOG_WRITES};
 use avocet_text::Redactor;

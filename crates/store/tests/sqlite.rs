@@ -30,9 +30,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{
-    Claim, CommandAction, CommandEffect, CommandReply, Content, InboundKind, Inbox, NewInbound,
-    Outbox, Planned, Query, QueueMode, SendEnd, SessionId, StoreError, Suspects, Turns,
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::chat::{Content, InboundKind, NewInbound, Planned, SessionId};
+use avocet_protocol::store::{
+    Claim, CommandAction, CommandEffect, CommandReply, Inbox, Outbox, Query, SendEnd, StoreError,
+    Suspects, Turns,
 };
 use avocet_store::{DATABASE, LogHolder, OpenError, OpenOptions, SqliteStore};
 use avocet_supervise::Group;

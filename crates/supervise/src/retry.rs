@@ -3,7 +3,8 @@
 use std::future::Future;
 use std::time::Duration;
 
-use avocet_protocol::{Clock, StoreError};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::store::StoreError;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Backoff, RepeatedLines};

@@ -1,6 +1,6 @@
 //! Encoded spans that are sent together.
 
-use avocet_protocol::EventSeq;
+use avocet_protocol::store::EventSeq;
 
 use crate::otlp::{OtlpSpan, trace_request};
 

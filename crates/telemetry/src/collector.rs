@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use avocet_net::{HttpClient, HttpResponse, NetError};
-use avocet_protocol::{Clock, within};
+use avocet_protocol::clock::{Clock, within};
 use serde_json::Value;
 
 use crate::config::TelemetryConfig;

@@ -32,10 +32,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use avocet_net::NetError;
-use avocet_protocol::{
-    Clock, EventFilter, EventKind, EventLog, EventMeter, EventSeq, LastExchanges, LogEvent,
-    ProviderNames, StoreError, SubscriberName, TelemetryStatus, Timestamp,
-};
+use avocet_protocol::clock::{Clock, Timestamp};
+use avocet_protocol::daemon::{EventMeter, LastExchanges, TelemetryStatus};
+use avocet_protocol::ids::SubscriberName;
+use avocet_protocol::model::ProviderNames;
+use avocet_protocol::store::{EventFilter, EventKind, EventLog, EventSeq, LogEvent, StoreError};
 use avocet_supervise::{Backoff, Group, RepeatedLines};
 use avocet_text::Redactor;
 use parking_lot::Mutex;

@@ -1,4 +1,4 @@
-use avocet_protocol::EventHistory;
+use avocet_protocol::store::EventHistory;
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::{Piece, whole};
 use avocet_testkit::otlp::{OtlpFake, attribute};

@@ -1,7 +1,8 @@
 //! The ids of traces and spans. They are derived from the log, so that a span that is exported again
 //! has the same ids.
 
-use avocet_protocol::{CallId, EventSeq, TurnId};
+use avocet_protocol::ids::{CallId, TurnId};
+use avocet_protocol::store::EventSeq;
 use avocet_text::append_text;
 use sha2::{Digest, Sha256};
 

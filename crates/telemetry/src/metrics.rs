@@ -1,7 +1,8 @@
 //! The JSON encoding of OTLP metrics: sums and histograms since the start of the process.
 
-use avocet_protocol::{
-    EventMeter, METRIC_FAMILIES, MetricFamily, MetricForm, MetricLabels, MetricValue, Timestamp,
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::daemon::{
+    EventMeter, METRIC_FAMILIES, MetricFamily, MetricForm, MetricLabels, MetricValue,
 };
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! The JSON encoding of OTLP traces (OTLP specification, "JSON Protobuf Encoding"): ids are
 //! hexadecimal, 64-bit numbers are strings, and enumerations are numbers.
 
-use avocet_protocol::Timestamp;
+use avocet_protocol::clock::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -1,11 +1,14 @@
 //! Makes spans of a turn or of a delivery. Names and attributes follow OpenTelemetry's conventions for
 //! generative AI; those that begin with `avocet.` are our own.
 
-use avocet_protocol::{
-    CallId, EventAnswer, EventDelivery, EventDetail, EventFailedRequest, EventHistory, EventKind,
-    EventTool, EventTurn, EventUsage, LogEvent, Money, ProviderNames, Purpose, Timestamp,
-    TraceSpan, TraceWork, TurnFailure, trace,
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::CallId;
+use avocet_protocol::model::{Money, ProviderNames};
+use avocet_protocol::store::{
+    EventAnswer, EventDelivery, EventDetail, EventFailedRequest, EventHistory, EventKind,
+    EventTool, EventTurn, EventUsage, LogEvent, Purpose,
 };
+use avocet_protocol::turn::{TraceSpan, TraceWork, TurnFailure, trace};
 use avocet_text::Redactor;
 use serde_json::{Value, json};
 

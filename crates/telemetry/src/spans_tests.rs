@@ -1,4 +1,6 @@
-use avocet_protocol::{FailureCode, ProviderNames, TurnId};
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::model::ProviderNames;
+use avocet_protocol::turn::FailureCode;
 use avocet_testkit::START;
 use avocet_text::{Redactor, Secret};
 use serde_json::json;

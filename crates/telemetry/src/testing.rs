@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    CallId, DeliveryId, EventAnswer, EventDelivery, EventDetail, EventFailedRequest, EventFilter,
-    EventHistory, EventKind, EventLog, EventMessage, EventPage, EventRange, EventSeq, EventTool,
-    EventTurn, EventUsage, FailureCode, LogEvent, MessageId, Money, Purpose, StoreError,
-    Subscriber, SubscriberName, Timestamp, TraceSubject, TurnFailure, TurnId, Usage, WaitKind,
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, DeliveryId, MessageId, SubscriberName, TurnId};
+use avocet_protocol::model::{Money, Usage};
+use avocet_protocol::store::{
+    EventAnswer, EventDelivery, EventDetail, EventFailedRequest, EventFilter, EventHistory,
+    EventKind, EventLog, EventMessage, EventPage, EventRange, EventSeq, EventTool, EventTurn,
+    EventUsage, LogEvent, Purpose, StoreError, Subscriber,
 };
+use avocet_protocol::tool::WaitKind;
+use avocet_protocol::turn::{FailureCode, TraceSubject, TurnFailure};
 use avocet_testkit::START;
 use parking_lot::Mutex;
 use serde_json::json;

@@ -1,7 +1,10 @@
 //! A fake of the port that fetches attachments.
 
 use async_trait::async_trait;
-use avocet_protocol::{AttachmentSource, FetchAttachments, LoggedInbound, StoreError, TurnId};
+use avocet_protocol::channel::FetchAttachments;
+use avocet_protocol::chat::{AttachmentSource, LoggedInbound};
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::StoreError;
 
 /// Fetches every attachment at once as `inbox/REFERENCE`. Neither a file nor a log row is written.
 #[derive(Debug, Clone, Copy, Default)]

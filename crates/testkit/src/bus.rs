@@ -5,10 +5,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Accepted, AcceptedAs, AccountName, ChannelName, Content, Cursor, DedupeKey, DeliveryId,
-    Enqueued, Inbound, MessageId, Outbound, Publish, PublishError,
-};
+use avocet_protocol::bus::{Publish, PublishError};
+use avocet_protocol::chat::{Content, Cursor, Inbound, Outbound};
+use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey, DeliveryId, MessageId};
+use avocet_protocol::store::{Accepted, AcceptedAs, Enqueued};
 use tokio::sync::watch;
 
 /// Accepts and keeps messages. Ignores repeated ones.

@@ -1,6 +1,7 @@
 //! A fake calendar.
 
-use avocet_protocol::{Calendar, Recurrence, ScheduleRule, TimesRequest, Timestamp};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::schedule::{Calendar, Recurrence, ScheduleRule, TimesRequest};
 
 /// A calendar that knows minutes from now (`in` is a number), and cron expressions that stand for
 /// every hour.

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    AccountName, Channel, ChannelCapabilities, ChannelContext, ChannelError, ChannelName,
-    ChatAddress, Content, DedupeKey, Delivery, DraftError, FetchError, Health, OnUnknown, Outcome,
-    PlatformId, Receipt, SendError, TurnId,
+use avocet_protocol::channel::{
+    Channel, ChannelCapabilities, ChannelContext, ChannelError, FetchError, Health, OnUnknown,
+    SendError,
 };
+use avocet_protocol::chat::{ChatAddress, Content, Delivery, DraftError, Outcome, Receipt};
+use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey, PlatformId, TurnId};
 use tokio::sync::watch;
 
 /// The platform's reaction to a chunk.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{Clock, Timestamp};
+use avocet_protocol::clock::{Clock, Timestamp};
 use tokio::sync::watch;
 
 /// 2026-01-01T00:00:00Z, the start time of every manual clock.

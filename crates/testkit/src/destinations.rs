@@ -2,10 +2,9 @@
 
 use std::sync::Mutex;
 
-use avocet_protocol::{
-    AccountName, ChannelName, ChatAddress, Content, Deliveries, Destinations, NoDestination,
-    Planned,
-};
+use avocet_protocol::bus::{Deliveries, Destinations, NoDestination};
+use avocet_protocol::chat::{ChatAddress, Content, Planned};
+use avocet_protocol::ids::{AccountName, ChannelName};
 
 /// Accepts every chat of `terminal`. Each chunk is a single word.
 #[derive(Debug, Default)]

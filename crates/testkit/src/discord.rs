@@ -38,7 +38,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::Timestamp;
+use avocet_protocol::clock::Timestamp;
 use serde_json::Value;
 
 pub use commands::{COMMAND_LIMIT, DESCRIPTION_LIMIT, NAME_LIMIT};

@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use avocet_protocol::{CallId, EditorError, Editors, SessionEditor, SessionId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::CallId;
+use avocet_protocol::tool::{EditorError, Editors, SessionEditor};
 
 /// The way in which a [`FakeEditor`] answers a change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use avocet_protocol::{EmbedError, EmbeddedTexts, Embedder, Spent, Usage};
+use avocet_protocol::model::{EmbedError, EmbeddedTexts, Embedder, Spent, Usage};
 use serde_json::{Value, json};
 
 use crate::http::{HttpFake, HttpRequest, Piece, whole};

@@ -2,7 +2,8 @@
 
 use std::sync::Mutex;
 
-use avocet_protocol::{SessionId, TurnEvent, TurnEvents};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::turn::{TurnEvent, TurnEvents};
 
 /// Records every event of every session, in order.
 #[derive(Debug, Default)]

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use avocet_protocol::{DirectoryNames, FileStart, Files, FilesError, Trust, TurnId, Workspaces};
+use avocet_protocol::access::Trust;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::tool::{DirectoryNames, FileStart, Files, FilesError, Workspaces};
 
 /// Files by their paths relative to the workspace.
 #[derive(Debug, Default)]

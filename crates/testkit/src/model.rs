@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use avocet_protocol::{
+use avocet_protocol::model::{
     Arguments, Delta, Deltas, Message, Model, ModelError, ModelFacts, ModelReply, ModelRequest,
     Money, Spent, ToolCall, Usage,
 };

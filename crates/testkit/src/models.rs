@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use avocet_protocol::{Model, Models, NoModel};
+use avocet_protocol::model::{Model, Models, NoModel};
 
 use crate::ScriptedModel;
 

@@ -5,7 +5,7 @@ mod quirks;
 pub mod responses;
 mod state;
 
-use avocet_protocol::without_marks;
+use avocet_protocol::model::without_marks;
 use serde_json::{Value, json};
 
 use crate::answer::Spoken;

@@ -3,7 +3,9 @@
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use avocet_protocol::{MemoryScope, Recall, RecalledMemory, StoreError, estimated_tokens};
+use avocet_protocol::memory::{Recall, RecalledMemory};
+use avocet_protocol::model::estimated_tokens;
+use avocet_protocol::store::{MemoryScope, StoreError};
 
 /// Recalls the memories of the requested scopes whose text shares a word with the query. Counts the
 /// requests.

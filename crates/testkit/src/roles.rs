@@ -1,6 +1,7 @@
 //! Fake roles by name.
 
-use avocet_protocol::{Asker, ChatAddress, Inbound, PersonId, Role, Roles, SessionId};
+use avocet_protocol::access::{Asker, PersonId, Role, Roles};
+use avocet_protocol::chat::{ChatAddress, Inbound, SessionId};
 
 /// Every sender except `guest` is an owner. Every chat of `terminal` except `forbidden` may be
 /// written to.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use avocet_protocol::{Skill, SkillFile, SkillLimit, Skills, ToolError, Trust};
+use avocet_protocol::access::Trust;
+use avocet_protocol::tool::{Skill, SkillFile, SkillLimit, Skills, ToolError};
 
 /// Skills by their names. Each has the file `low.md`, which is untrusted.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use avocet_protocol::{AudioError, Money, Speak, Spent, Usage, estimated_tokens};
+use avocet_protocol::model::{AudioError, Money, Speak, Spent, Usage, estimated_tokens};
 
 use crate::speech::opus;
 

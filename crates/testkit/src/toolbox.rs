@@ -5,11 +5,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Arguments, Asker, CallId, ChatKind, ChildMode, Choice, Content, Description, Evidence, Grant,
-    LeastTrust, LogWrite, MemoryScope, NewChild, PermissionMode, Place, Planned, PreparedCall,
-    Role, SessionId, ToolCall, ToolClass, ToolContext, ToolError, ToolName, ToolOutcome,
-    ToolOutput, ToolSpec, Toolbox, Trust, TurnId, Verdict, WaitKind, WaitRequest,
+use avocet_protocol::access::{Asker, Grant, LeastTrust, PermissionMode, Role, Trust};
+use avocet_protocol::chat::{ChatKind, Choice, Content, Planned, SessionId};
+use avocet_protocol::ids::{CallId, ToolName, TurnId};
+use avocet_protocol::model::{Arguments, ToolCall};
+use avocet_protocol::store::MemoryScope;
+use avocet_protocol::tool::{
+    ChildMode, Description, Evidence, LogWrite, NewChild, Place, PreparedCall, ToolClass,
+    ToolContext, ToolError, ToolOutcome, ToolOutput, ToolSpec, Toolbox, Verdict, WaitKind,
+    WaitRequest,
 };
 use serde_json::{Value, json};
 use tokio::sync::Barrier;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use avocet_protocol::{AudioError, Recording, Transcribe};
+use avocet_protocol::model::{AudioError, Recording, Transcribe};
 
 /// Gives these answers in order. The last one repeats.
 #[derive(Debug)]

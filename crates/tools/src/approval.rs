@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Choice, Content, Grant, Question, ToolName, WAIT, WaitKind, WaitRequest};
+use avocet_protocol::access::Grant;
+use avocet_protocol::chat::{Choice, Content, WAIT};
+use avocet_protocol::ids::ToolName;
+use avocet_protocol::tool::{Question, WaitKind, WaitRequest};
 use avocet_sandbox::digest_bytes;
 use avocet_text::sanitise;
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-use avocet_protocol::ToolName;
+use avocet_protocol::ids::ToolName;
 use serde_json::json;
 
 use super::*;

@@ -1,7 +1,7 @@
 //! A tool without its type, as the registry stores it.
 
 use async_trait::async_trait;
-use avocet_protocol::{
+use avocet_protocol::tool::{
     Caution, Evidence, Leaving, Question, Tool, ToolContext, ToolError, ToolOutcome, Verdict,
 };
 use serde_json::{Map, Value};

@@ -2,7 +2,7 @@
 //! and panics if an invariant is violated.
 
 use avocet_net::Url;
-use avocet_protocol::{Leaving, Seen};
+use avocet_protocol::tool::{Leaving, Seen};
 use avocet_text::{Redactor, Secret};
 
 use crate::builtin::{read_as_git, read_as_tests};

@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use avocet_protocol::Leaving;
+use avocet_protocol::tool::Leaving;
 use avocet_text::{FoundSecret, Redactor};
 use regex::Regex;
 

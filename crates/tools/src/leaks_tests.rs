@@ -1,7 +1,7 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use avocet_protocol::Seen;
+use avocet_protocol::tool::Seen;
 use avocet_text::Secret;
 use proptest::prelude::*;
 use serde::Deserialize;

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Evidence, Leaving, OutsideTool, Question, ToolContext, ToolError, ToolName, ToolOutcome,
-    ToolSource, Verdict,
+use avocet_protocol::ids::ToolName;
+use avocet_protocol::tool::{
+    Evidence, Leaving, OutsideTool, Question, ToolContext, ToolError, ToolOutcome, ToolSource,
+    Verdict,
 };
 use avocet_text::fits;
 use serde_json::{Map, Value};
@@ -99,7 +100,7 @@ impl OutsideSource {
                 description.group = format!("mcp_{}", description.group).into();
             }
             if self.users.iter().any(|pattern| fits(pattern, name.as_str())) {
-                description.role = avocet_protocol::Role::User;
+                description.role = avocet_protocol::access::Role::User;
             }
             let tool = Box::new(ServerTool(tool));
             tools.insert(name, Arc::new(RegisteredTool { tool, description, schema, validator }));

@@ -1,9 +1,9 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use avocet_protocol::{
-    Arguments, Caution, Description, Role, ToolCall, ToolClass, Toolbox, Trust, UNTRUSTED_TOOL,
-};
+use avocet_protocol::access::{Role, Trust};
+use avocet_protocol::model::{Arguments, ToolCall};
+use avocet_protocol::tool::{Caution, Description, ToolClass, Toolbox, UNTRUSTED_TOOL};
 use avocet_testkit::{ManualClock, private_place, tool_context};
 use serde_json::json;
 
@@ -156,9 +156,9 @@ async fn calls_of_a_source_are_validated_and_ask_unless_a_rule_allows_them() {
     assert_eq!((prepared.class, prepared.trust), (ToolClass::Effect, Trust::Low));
     assert_eq!(registry.execute(&valid, &context).await, Ok(json!({"x-n": 1}).into()));
 
-    let said = avocet_protocol::ToolPolicy {
-        default: Some(avocet_protocol::Rule::Allow),
-        ..avocet_protocol::ToolPolicy::default()
+    let said = avocet_protocol::access::ToolPolicy {
+        default: Some(avocet_protocol::access::Rule::Allow),
+        ..avocet_protocol::access::ToolPolicy::default()
     };
     let rules = vec![("a__*".to_owned(), said)];
     let policy = AgentPolicy { rules, ..AgentPolicy::default() };

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use avocet_protocol::ToolClass;
+use avocet_protocol::tool::ToolClass;
 use tokio::sync::Notify;
 
 /// The paths in use, by all tools and in all directories.

@@ -21,10 +21,10 @@
 //!   that it would send out (`registry/decide.rs`), after this decision.
 //! - **The mode** only makes a decision stricter.
 
-use avocet_protocol::{
-    Caution, ChatKind, Description, PermissionMode, Place, Role, Rule, ToolClass, ToolList,
-    ToolName, ToolPolicy, Trust,
-};
+use avocet_protocol::access::{PermissionMode, Role, Rule, ToolList, ToolPolicy, Trust};
+use avocet_protocol::chat::ChatKind;
+use avocet_protocol::ids::ToolName;
+use avocet_protocol::tool::{Caution, Description, Place, ToolClass};
 use avocet_text::{fits, specificity};
 
 /// The rules of one agent.
@@ -90,7 +90,7 @@ const SPAWN: &str = "spawn";
 impl AgentPolicy {
     /// The table of a list that excludes a tool; `None` if every list includes it.
     pub(crate) fn left_out(&self, tool: &ToolName, case: PolicyCase<'_>) -> Option<&str> {
-        let here = case.place.channel.as_ref().map(avocet_protocol::ChannelName::as_str);
+        let here = case.place.channel.as_ref().map(avocet_protocol::ids::ChannelName::as_str);
         let mut concerned = self.lists.iter().filter(|list| {
             list.above.as_ref().is_none_or(|profile| case.place.within.contains(profile))
                 && list.role.is_none_or(|wanted| wanted == case.role)

@@ -4,10 +4,9 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use avocet_protocol::{
-    Arguments, Clock, Description, Evidence, Leaving, ToolCall, ToolContext, ToolError,
-    ToolOutcome, within,
-};
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::model::{Arguments, ToolCall};
+use avocet_protocol::tool::{Description, Evidence, Leaving, ToolContext, ToolError, ToolOutcome};
 use avocet_supervise::catch_panic;
 use jsonschema::Validator;
 use serde_json::{Map, Value};

@@ -10,10 +10,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Caution, ChatKind, Clock, Content, Description, Evidence, Leaving, MAX_ABOUT, PermissionMode,
-    Place, PreparedCall, Role, Rule, SessionId, Tool, ToolCall, ToolContext, ToolError, ToolName,
-    ToolOutcome, ToolOutput, ToolSource, ToolSpec, Toolbox, Trust, UPDATE_PLAN, Verdict,
+use avocet_protocol::access::{PermissionMode, Role, Rule, Trust};
+use avocet_protocol::chat::{ChatKind, Content, SessionId};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::ids::ToolName;
+use avocet_protocol::model::ToolCall;
+use avocet_protocol::tool::{
+    Caution, Description, Evidence, Leaving, MAX_ABOUT, Place, PreparedCall, Tool, ToolContext,
+    ToolError, ToolOutcome, ToolOutput, ToolSource, ToolSpec, Toolbox, UPDATE_PLAN, Verdict,
     WaitRequest,
 };
 use avocet_text::{Redactor, fits, main_argument};

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
-use avocet_protocol::{Arguments, ToolClass};
+use avocet_protocol::model::Arguments;
+use avocet_protocol::tool::ToolClass;
 use avocet_testkit::{ManualClock, private_place, tool_context};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -3,7 +3,8 @@
 
 use std::fmt::Write;
 
-use avocet_protocol::{Trust, UNTRUSTED_TOOL};
+use avocet_protocol::access::Trust;
+use avocet_protocol::tool::UNTRUSTED_TOOL;
 use jsonschema::Validator;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_net::{FetchError, FetchedPage, GuardedClient, Url, UrlRule};
-use avocet_protocol::{Clock, ToolError, within};
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::tool::ToolError;
 use avocet_supervise::run_blocking;
 use avocet_text::sanitise;
 use schemars::JsonSchema;

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{DirectoryNames, FileStart, Files, FilesError, LeastTrust, Trust};
+use avocet_protocol::access::{LeastTrust, Trust};
+use avocet_protocol::tool::{DirectoryNames, FileStart, Files, FilesError};
 use avocet_sandbox::{EntryKind, FileError, RemoveMode, Workspace, WorkspaceRoots};
 use avocet_supervise::run_blocking;
 

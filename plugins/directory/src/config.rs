@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use avocet_protocol::{AccountName, Allow, ChannelConfig, ChannelName, Clock, IdError};
+use avocet_protocol::access::Allow;
+use avocet_protocol::channel::ChannelConfig;
+use avocet_protocol::clock::Clock;
+use avocet_protocol::ids::{AccountName, ChannelName, IdError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -1,6 +1,7 @@
 //! Converts a file of the inbox into a message for the agent.
 
-use avocet_protocol::{ChatAddress, Content, DedupeKey, Inbound, Sender, SenderId};
+use avocet_protocol::chat::{ChatAddress, Content, Inbound, Sender};
+use avocet_protocol::ids::{DedupeKey, SenderId};
 
 use crate::folders::{MAX_BYTES, TakenFile};
 

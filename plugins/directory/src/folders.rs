@@ -7,7 +7,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::{SendError, Timestamp};
+use avocet_protocol::channel::SendError;
+use avocet_protocol::clock::Timestamp;
 use avocet_text::plain_io;
 use rustix::fs::OFlags;
 use rustix::process::geteuid;

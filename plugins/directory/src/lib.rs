@@ -22,11 +22,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use avocet_channel_kit::Exchanges;
-use avocet_protocol::{
-    AccountName, Channel, ChannelCapabilities, ChannelContext, ChannelError, ChannelName,
-    ChatAddress, ChatId, Check, Clock, Content, Delivery, Health, IdError, LastExchanges,
-    OnUnknown, Receipt, SendError, SenderId,
+use avocet_protocol::channel::{
+    Channel, ChannelCapabilities, ChannelContext, ChannelError, Health, OnUnknown, SendError,
 };
+use avocet_protocol::chat::{ChatAddress, Content, Delivery, Receipt};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::daemon::{Check, LastExchanges};
+use avocet_protocol::ids::{AccountName, ChannelName, ChatId, IdError, SenderId};
 use avocet_supervise::run_blocking;
 use rustix::process::geteuid;
 

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use avocet_channel_kit::{Converted, Intake, Stopped, Taken};
-use avocet_protocol::{ChannelContext, ChannelError};
+use avocet_protocol::channel::{ChannelContext, ChannelError};
 use avocet_supervise::run_blocking;
 
 use crate::folders::Folders;

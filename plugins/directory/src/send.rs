@@ -1,6 +1,7 @@
 //! Converts a reply into files of the outbox.
 
-use avocet_protocol::{Choice, Content, Delivery, LoadedFile, SendError};
+use avocet_protocol::channel::SendError;
+use avocet_protocol::chat::{Choice, Content, Delivery, LoadedFile};
 use avocet_text::sanitise;
 
 /// Characters of an attachment's name. File systems limit a name to 255 bytes.

@@ -2,7 +2,7 @@
 //! bot's number in Base64, which begins with M, N or O.
 
 use avocet_channel_kit::is_base64_url;
-use avocet_protocol::BotForm;
+use avocet_protocol::channel::BotForm;
 
 /// The fewest characters of a token.
 const SHORTEST: usize = 50;

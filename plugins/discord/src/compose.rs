@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use avocet_channel_kit::{Limit, discord, plan_preview_styled, plan_styled};
-use avocet_protocol::{Choice, Content, Delivery, REPEAT_MARK};
+use avocet_protocol::chat::{Choice, Content, Delivery, REPEAT_MARK};
 use serenity::all::ButtonStyle;
 use serenity::builder::create_poll::Ready;
 use serenity::builder::{

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use avocet_channel_kit::GroupConfig;
-use avocet_protocol::Role;
+use avocet_protocol::access::Role;
 use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;

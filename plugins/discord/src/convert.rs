@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use avocet_channel_kit::{Converted, Unreadable};
-use avocet_protocol::{
-    AccountName, Attachment, ChannelName, ChatAddress, ChatId, ChatKind, CommandHelp, Content,
-    DedupeKey, IdError, Inbound, Quote, Sender, SenderId, Timestamp, TopicId,
+use avocet_protocol::channel::CommandHelp;
+use avocet_protocol::chat::{Attachment, ChatAddress, ChatKind, Content, Inbound, Quote, Sender};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{
+    AccountName, ChannelName, ChatId, DedupeKey, IdError, SenderId, TopicId,
 };
 use serenity::model::channel::{Message, MessageReferenceKind, MessageSnapshot, MessageType, Poll};
 use serenity::model::id::{ChannelId, InteractionId, MessageId, UserId};

@@ -115,9 +115,9 @@ fn convert_reads_a_forwarded_message_with_its_files() {
     assert_eq!(inbound.content.text, "look");
     assert!(inbound.content.forwarded_from.is_some());
     let file = &inbound.content.attachments[0];
-    assert_eq!(file.kind, avocet_protocol::AttachmentKind::Audio);
+    assert_eq!(file.kind, avocet_protocol::chat::AttachmentKind::Audio);
     let reference = "5/175928847299117063/8".to_owned();
-    assert_eq!(file.source, avocet_protocol::AttachmentSource::Platform(reference));
+    assert_eq!(file.source, avocet_protocol::chat::AttachmentSource::Platform(reference));
 }
 
 #[test]

@@ -9,7 +9,8 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use avocet_net::{InterfaceAddresses, bot_proxy};
-use avocet_protocol::{AccountName, ChannelName, Clock};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::ids::{AccountName, ChannelName};
 use serenity::model::id::UserId;
 
 use crate::channel_set::ChannelSet;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use avocet_protocol::decode_json;
+use avocet_protocol::model::decode_json;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 

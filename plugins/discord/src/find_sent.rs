@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Delivery, SendError};
+use avocet_protocol::channel::SendError;
+use avocet_protocol::chat::Delivery;
 use serde::Deserialize;
 use serde_json::Value;
 use serenity::model::id::{ChannelId, MessageId, UserId};

@@ -1,4 +1,5 @@
-use avocet_protocol::{Content, DeliveryId};
+use avocet_protocol::chat::Content;
+use avocet_protocol::ids::DeliveryId;
 use serde_json::json;
 
 use super::*;
@@ -42,14 +43,14 @@ fn match_by_text_recognises_a_preview_cut_at_any_word() {
 #[test]
 fn match_of_recognises_a_preview_with_other_text_by_its_time() {
     let (me, before) = (UserId::new(5), 10_000);
-    let first = avocet_protocol::Timestamp(1_767_225_600_000);
+    let first = avocet_protocol::clock::Timestamp(1_767_225_600_000);
     let delivery = Delivery {
         first_sent_at: Some(first),
         ..Delivery::new(DeliveryId(1), "discord:main:1".parse().unwrap(), Content::text("x"))
     };
     let fit = |author: u64, millis: i64, said: &str| {
         // `first_id_after` leaves a minute for clocks that differ.
-        let id = first_id_after(avocet_protocol::Timestamp(first.0 + 60_000 + millis));
+        let id = first_id_after(avocet_protocol::clock::Timestamp(first.0 + 60_000 + millis));
         let message = json!({ "id": id.to_string(), "author": { "id": author.to_string() },
             "content": said, "attachments": [] });
         SentMatch::of(&message, me, &delivery, "There are two files.")

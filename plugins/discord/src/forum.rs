@@ -6,7 +6,8 @@
 
 mod find_post;
 
-use avocet_protocol::{ChatAddress, Content, Delivery, SendError};
+use avocet_protocol::channel::SendError;
+use avocet_protocol::chat::{ChatAddress, Content, Delivery};
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::json;

@@ -17,7 +17,8 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use avocet_protocol::{ChannelContext, ChannelError, Cursor};
+use avocet_protocol::channel::{ChannelContext, ChannelError};
+use avocet_protocol::chat::Cursor;
 use avocet_supervise::Backoff;
 use serde::Deserialize;
 use serde_json::Value;

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use avocet_channel_kit::{AccountRefusals, Exchanges, ReceiveWatch};
-use avocet_protocol::{Clock, Health, LastExchanges};
+use avocet_protocol::channel::Health;
+use avocet_protocol::clock::Clock;
+use avocet_protocol::daemon::LastExchanges;
 
 /// The health of a bot: its exchanges with the platform, and the channels that it cannot read.
 #[derive(Debug)]

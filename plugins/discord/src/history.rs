@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::Timestamp;
+use avocet_protocol::clock::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 use serenity::model::id::{ChannelId, MessageId};

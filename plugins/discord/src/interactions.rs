@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{CommandHelp, Content, IdError, Inbound, PlatformId, within};
+use avocet_protocol::channel::CommandHelp;
+use avocet_protocol::chat::{Content, Inbound};
+use avocet_protocol::clock::within;
+use avocet_protocol::ids::{IdError, PlatformId};
 use reqwest::Method;
 use serde_json::{Value, json};
 use serenity::builder::{CreateCommand, CreateCommandOption, CreateInteractionResponse};
@@ -201,7 +204,7 @@ impl Discord {
     /// committed already.
     pub(crate) async fn respond(
         &self,
-        clock: &dyn avocet_protocol::Clock,
+        clock: &dyn avocet_protocol::clock::Clock,
         interaction_id: InteractionId,
         token: &str,
         response: &CreateInteractionResponse,

@@ -38,11 +38,13 @@ mod voice_message;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    AccountName, Channel, ChannelCapabilities, ChannelContext, ChannelError, ChannelName,
-    ChatAddress, Check, Content, DedupeKey, Delivery, FetchError, Health, LastExchanges, OnUnknown,
-    Outcome, PlatformId, Receipt, SendError,
+use avocet_protocol::channel::{
+    Channel, ChannelCapabilities, ChannelContext, ChannelError, FetchError, Health, OnUnknown,
+    SendError,
 };
+use avocet_protocol::chat::{ChatAddress, Content, Delivery, Outcome, Receipt};
+use avocet_protocol::daemon::{Check, LastExchanges};
+use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey, PlatformId};
 
 pub use config::{DiscordConfig, ServerConfig};
 pub use discord::Discord;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::SendError;
+use avocet_protocol::channel::SendError;
 use serenity::model::id::ChannelId;
 
 use crate::fault::{Limited, Scope};

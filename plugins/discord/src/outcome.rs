@@ -1,6 +1,6 @@
 //! The outcome of a delivery, from the fault of its request.
 
-use avocet_protocol::SendError;
+use avocet_protocol::channel::SendError;
 use serenity::model::id::ChannelId;
 
 use crate::Discord;

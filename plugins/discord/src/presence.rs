@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::Outcome;
+use avocet_protocol::chat::Outcome;
 use serde_json::{Value, json};
 use serenity::constants::Opcode;
 use tokio::sync::watch;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Check, within};
+use avocet_protocol::clock::within;
+use avocet_protocol::daemon::Check;
 use serde_json::Value;
 
 use crate::Discord;

@@ -22,7 +22,8 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::convert::Infallible;
 
 use avocet_channel_kit::{Converted, Intake, Stopped, Taken};
-use avocet_protocol::{ChannelContext, ChannelError, Cursor};
+use avocet_protocol::channel::{ChannelContext, ChannelError};
+use avocet_protocol::chat::Cursor;
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
 use serde_json::Value;
 use serenity::builder::CreateInteractionResponse;

@@ -8,7 +8,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Clock, LoadedFile, decode_json};
+use avocet_protocol::chat::LoadedFile;
+use avocet_protocol::clock::Clock;
+use avocet_protocol::model::decode_json;
 use avocet_text::Secret;
 use reqwest::multipart::{Form, Part};
 use reqwest::{ClientBuilder, Method, Proxy, RequestBuilder, StatusCode};

@@ -6,7 +6,9 @@
 
 use std::num::NonZeroU64;
 
-use avocet_protocol::{ChatAddress, Delivery, PlatformId, Receipt, SendError};
+use avocet_protocol::channel::SendError;
+use avocet_protocol::chat::{ChatAddress, Delivery, Receipt};
+use avocet_protocol::ids::PlatformId;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::json;

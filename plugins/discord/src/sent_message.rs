@@ -1,6 +1,7 @@
 //! A message that the bot has sent, as the platform answers it.
 
-use avocet_protocol::{PlatformId, Receipt};
+use avocet_protocol::chat::Receipt;
+use avocet_protocol::ids::PlatformId;
 use serde::Deserialize;
 use serde_json::Value;
 use serenity::model::id::MessageId;

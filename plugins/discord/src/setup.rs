@@ -2,7 +2,8 @@
 //! the owner need not write to the bot.
 
 use async_trait::async_trait;
-use avocet_protocol::{BotIntroduction, BotSetup, OwnerCandidate, within};
+use avocet_protocol::channel::{BotIntroduction, BotSetup, OwnerCandidate};
+use avocet_protocol::clock::within;
 use serde_json::Value;
 
 use crate::Discord;

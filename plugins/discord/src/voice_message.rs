@@ -1,7 +1,7 @@
 //! Recordings that Discord shows as voice messages (Discord API, "Voice Messages"). Such a message
 //! carries its recording only: no text, no buttons.
 
-use avocet_protocol::{AttachmentKind, Delivery};
+use avocet_protocol::chat::{AttachmentKind, Delivery};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};

@@ -5,10 +5,10 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use avocet_protocol::{
-    AccountName, Allow, AllowLists, Attach, ChannelAccounts, ChannelConfig, ChannelName, ChatId,
-    Clock, GroupRules, IdError, ProgramConfig, SenderId,
-};
+use avocet_protocol::access::{Allow, AllowLists, GroupRules};
+use avocet_protocol::channel::{Attach, ChannelAccounts, ChannelConfig, ProgramConfig};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::ids::{AccountName, ChannelName, ChatId, IdError, SenderId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -5,11 +5,13 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use avocet_channel_kit::{Limit, plan};
-use avocet_protocol::{
-    AccountName, Attach, AttachPlatform, Channel, ChannelContext, ChannelError, ChannelName,
-    ChatAddress, Check, ClientFile, Content, Delivery, FetchError, ForClient, Handover, Health,
-    Receipt, SendError,
+use avocet_protocol::channel::{
+    Attach, AttachPlatform, Channel, ChannelContext, ChannelError, ClientFile, FetchError,
+    ForClient, Handover, Health, SendError,
 };
+use avocet_protocol::chat::{ChatAddress, Content, Delivery, Receipt};
+use avocet_protocol::daemon::Check;
+use avocet_protocol::ids::{AccountName, ChannelName};
 use avocet_supervise::KeyedListeners;
 use tokio::sync::oneshot;
 

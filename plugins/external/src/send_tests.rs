@@ -1,6 +1,7 @@
 use std::time::Duration;
 
-use avocet_protocol::{DeliveryId, Style};
+use avocet_protocol::chat::Style;
+use avocet_protocol::ids::DeliveryId;
 
 use super::*;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::Cursor;
+use avocet_protocol::chat::Cursor;
 use teloxide::types::UpdateKind;
 
 use crate::forwards;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Clock, within};
+use avocet_protocol::clock::{Clock, within};
 use avocet_text::Secret;
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use avocet_protocol::{
-    AccountName, ChannelName, ChatAddress, ChatId, CommandHelp, DedupeKey, IdError, PlatformId,
-    TopicId,
+use avocet_protocol::channel::CommandHelp;
+use avocet_protocol::chat::ChatAddress;
+use avocet_protocol::ids::{
+    AccountName, ChannelName, ChatId, DedupeKey, IdError, PlatformId, TopicId,
 };
 use teloxide::types::{Me, Message, MessageEntityKind, MessageId, ThreadId, UpdateKind};
 

@@ -2,7 +2,7 @@
 //! characters.
 
 use avocet_channel_kit::is_base64_url;
-use avocet_protocol::BotForm;
+use avocet_protocol::channel::BotForm;
 
 /// The characters after the colon of a token.
 const SECRET: usize = 35;

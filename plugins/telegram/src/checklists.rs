@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_channel_kit::Converted;
-use avocet_protocol::{ChatAddress, Quote};
+use avocet_protocol::chat::{ChatAddress, Quote};
 use serde_json::Value;
 
 /// Changes of a chat that are kept.

@@ -1,6 +1,7 @@
 //! Registers the chat commands with the platform, for completion.
 
-use avocet_protocol::{Clock, CommandHelp};
+use avocet_protocol::channel::CommandHelp;
+use avocet_protocol::clock::Clock;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use teloxide::payloads::{GetMyCommands, SetMyCommands};

@@ -2,7 +2,8 @@
 
 use avocet_channel_kit::Styled;
 use avocet_channel_kit::telegram::{Entity, EntityKind, entities};
-use avocet_protocol::{Choice, SendError};
+use avocet_protocol::channel::SendError;
+use avocet_protocol::chat::Choice;
 use teloxide::types::{
     InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageEntity,
     MessageEntityKind,

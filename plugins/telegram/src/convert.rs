@@ -1,7 +1,8 @@
 //! Converts updates of the platform to inbound messages, or to a reason for ignoring them.
 
 use avocet_channel_kit::Converted;
-use avocet_protocol::{Attachment, Content, IdError, Quote};
+use avocet_protocol::chat::{Attachment, Content, Quote};
+use avocet_protocol::ids::IdError;
 use teloxide::types::UpdateKind;
 
 use crate::bot::{Audience, BotIdentity};

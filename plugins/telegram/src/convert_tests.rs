@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
-use avocet_protocol::{CommandHelp, Timestamp};
+use avocet_protocol::channel::CommandHelp;
+use avocet_protocol::clock::Timestamp;
 use serde_json::{Value, json};
 use teloxide::types::Me;
 

@@ -2,7 +2,8 @@
 //! conversation with the channel, so an answer never leaves its topic. teloxide does not know these
 //! fields.
 
-use avocet_protocol::{ChatAddress, IdError, TopicId};
+use avocet_protocol::chat::ChatAddress;
+use avocet_protocol::ids::{IdError, TopicId};
 use serde::Serialize;
 use serde_json::Value;
 use teloxide::requests::Payload;

@@ -2,7 +2,7 @@
 //! field costs nothing but itself: the platform has acted by then, and a repeated request would act
 //! twice.
 
-use avocet_protocol::decode_json;
+use avocet_protocol::model::decode_json;
 use serde_json::Value;
 
 use crate::fault::Parameters;

@@ -1,7 +1,7 @@
 //! Downloads files that the platform keeps. The URL contains the token, so errors leave it out
 //! (F15).
 
-use avocet_protocol::FetchError;
+use avocet_protocol::channel::FetchError;
 use futures_util::StreamExt;
 use serde_json::Value;
 use teloxide::net::Download;

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_channel_kit::Converted;
-use avocet_protocol::DedupeKey;
+use avocet_protocol::ids::DedupeKey;
 use teloxide::types::{Message, UpdateKind};
 
 use crate::bot::BotIdentity;

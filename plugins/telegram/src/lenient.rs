@@ -2,7 +2,8 @@
 //! content of a message is unreadable, its sender gets a reply that names it.
 
 use avocet_channel_kit::{Converted, Unreadable};
-use avocet_protocol::{ChatKind, Content, IdError, Inbound, Sender, SenderId};
+use avocet_protocol::chat::{ChatKind, Content, Inbound, Sender};
+use avocet_protocol::ids::{IdError, SenderId};
 use serde_json::{Value, json};
 use teloxide::types::{ChatId, Message, MessageEntity, MessageId, User};
 

@@ -1,8 +1,9 @@
 use std::collections::BTreeSet;
 
-use avocet_protocol::{
-    AttachmentKind, AttachmentSource, CommandHelp, DedupeKey, Inbound, Timestamp,
-};
+use avocet_protocol::channel::CommandHelp;
+use avocet_protocol::chat::{AttachmentKind, AttachmentSource, Inbound};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::DedupeKey;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::RngSeed;

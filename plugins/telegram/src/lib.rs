@@ -52,11 +52,12 @@ mod webhook;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    AccountName, Channel, ChannelCapabilities, ChannelContext, ChannelError, ChannelName,
-    ChatAddress, Check, Content, DedupeKey, Delivery, DraftError, FetchError, Health,
-    LastExchanges, Outcome, PlatformId, Receipt, SendError, TurnId,
+use avocet_protocol::channel::{
+    Channel, ChannelCapabilities, ChannelContext, ChannelError, FetchError, Health, SendError,
 };
+use avocet_protocol::chat::{ChatAddress, Content, Delivery, DraftError, Outcome, Receipt};
+use avocet_protocol::daemon::{Check, LastExchanges};
+use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey, PlatformId, TurnId};
 
 pub use config::TelegramConfig;
 pub use error::TelegramError;

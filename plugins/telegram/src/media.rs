@@ -1,7 +1,7 @@
 //! Reads the content of a message beside its text: files, kept by reference; content that becomes a
 //! line of text; and content that is unreadable.
 
-use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource};
+use avocet_protocol::chat::{Attachment, AttachmentKind, AttachmentSource};
 use teloxide::types::{
     Checklist, Contact, Dice, FileMeta, Location, MediaKind, Message, MessageKind, PhotoSize, Poll,
     Seconds, Sticker, Venue,

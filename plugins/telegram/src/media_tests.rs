@@ -27,7 +27,7 @@ fn size(id: &str, side: u32) -> Value {
 fn reads(kind: &str, thing: Value) -> String {
     let (text, attachments) = carried(&message(kind, thing)).into_parts();
     let text = text.unwrap_or_default();
-    avocet_protocol::Content { text, attachments, ..Default::default() }.as_text()
+    avocet_protocol::chat::Content { text, attachments, ..Default::default() }.as_text()
 }
 
 #[test]

@@ -1,10 +1,9 @@
 //! Converts messages, edits and pressed buttons that teloxide has parsed.
 
 use avocet_channel_kit::{Converted, Unreadable};
-use avocet_protocol::{
-    ChatAddress, ChatKind, Content, DedupeKey, IdError, Inbound, PlatformId, Sender, SenderId,
-    Timestamp,
-};
+use avocet_protocol::chat::{ChatAddress, ChatKind, Content, Inbound, Sender};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{DedupeKey, IdError, PlatformId, SenderId};
 use teloxide::types::{
     CallbackQuery, Chat, MaybeInaccessibleMessage, Message, MessageOrigin, User,
 };

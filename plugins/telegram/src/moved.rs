@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::{Cursor, DedupeKey, PlatformId};
+use avocet_protocol::chat::Cursor;
+use avocet_protocol::ids::{DedupeKey, PlatformId};
 use serde_json::Value;
 use teloxide::types::{ChatId, Message, MessageId, UpdateKind};
 

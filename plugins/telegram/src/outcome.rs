@@ -1,6 +1,6 @@
 //! Derives the outcome of a failed send from the platform's answer.
 
-use avocet_protocol::SendError;
+use avocet_protocol::channel::SendError;
 
 use crate::Telegram;
 use crate::fault::{BotApiError, BotApiRefusal, DELETED_AT_ONCE};

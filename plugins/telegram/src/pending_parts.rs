@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::Cursor;
+use avocet_protocol::chat::Cursor;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teloxide::types::{Message, UpdateKind};

@@ -2,7 +2,9 @@
 
 use avocet_channel_kit::Styled;
 use avocet_channel_kit::telegram::{MAX_CAPTION, limit, size};
-use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource, Content, MAX_SENT_FILE_BYTES};
+use avocet_protocol::chat::{
+    Attachment, AttachmentKind, AttachmentSource, Content, MAX_SENT_FILE_BYTES,
+};
 
 use crate::telegram::attempt::LINES_ABOVE;
 

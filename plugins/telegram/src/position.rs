@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use avocet_protocol::Cursor;
+use avocet_protocol::chat::Cursor;
 
 use crate::album;
 use crate::update::Update;

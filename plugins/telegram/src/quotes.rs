@@ -2,7 +2,7 @@
 //! may be in another chat, which the Bot API calls an external reply. Its text is never the sender's
 //! own.
 
-use avocet_protocol::Quote;
+use avocet_protocol::chat::Quote;
 use serde_json::{Map, Value};
 use teloxide::types::{ExternalReplyInfo, Message, MessageKind, User};
 

@@ -1,6 +1,6 @@
 //! Reads the chat and the topic of a message from its raw JSON.
 
-use avocet_protocol::ChatKind;
+use avocet_protocol::chat::ChatKind;
 use serde_json::{Map, Value};
 use teloxide::types::{ChatId, MessageId, ThreadId};
 

@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource};
+use avocet_protocol::chat::{Attachment, AttachmentKind, AttachmentSource};
 use serde_json::{Map, Value};
 
 /// Fields of a message other than its content.

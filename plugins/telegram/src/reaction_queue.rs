@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use avocet_protocol::{ChatAddress, ChatId};
+use avocet_protocol::chat::ChatAddress;
+use avocet_protocol::ids::ChatId;
 
 use crate::moved::MessageNumber;
 

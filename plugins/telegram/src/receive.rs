@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use avocet_channel_kit::{Intake, Stopped};
-use avocet_protocol::{ChannelContext, ChannelError, Cursor};
+use avocet_protocol::channel::{ChannelContext, ChannelError};
+use avocet_protocol::chat::Cursor;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;

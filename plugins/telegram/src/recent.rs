@@ -4,7 +4,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_channel_kit::{Converted, RecentMessages};
-use avocet_protocol::{ChatAddress, ChatKind, Content, DedupeKey, Inbound, Quote};
+use avocet_protocol::chat::{ChatAddress, ChatKind, Content, Inbound, Quote};
+use avocet_protocol::ids::DedupeKey;
 use teloxide::types::UpdateKind;
 
 use crate::bot::{Audience, BotIdentity};

@@ -1,6 +1,7 @@
 //! Sends a text chunk to the platform.
 
-use avocet_protocol::{Delivery, Receipt, SendError};
+use avocet_protocol::channel::SendError;
+use avocet_protocol::chat::{Delivery, Receipt};
 use teloxide::payloads::{SendMessage, SendMessageSetters, SendPoll, SendPollSetters};
 use teloxide::types::InputPollOption;
 

@@ -6,7 +6,7 @@ use std::slice;
 use std::time::Duration;
 
 use avocet_channel_kit::Stopped;
-use avocet_protocol::{ChannelError, WebhookError};
+use avocet_protocol::channel::{ChannelError, WebhookError};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use teloxide::payloads::GetWebhookInfo;

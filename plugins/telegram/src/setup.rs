@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{BotIntroduction, BotSetup, OwnerCandidate};
+use avocet_protocol::channel::{BotIntroduction, BotSetup, OwnerCandidate};
 use serde_json::Value;
 use teloxide::payloads::GetMe;
 use teloxide::types::{Message, UpdateKind};

@@ -19,7 +19,8 @@ use std::time::Duration;
 
 use avocet_channel_kit::{Exchanges, GroupIds, Pace, ReceiveWatch};
 use avocet_net::bot_proxy as proxy;
-use avocet_protocol::{AccountName, ChannelName, Clock};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::ids::{AccountName, ChannelName};
 
 use crate::album::BotAlbums;
 use crate::api::Api;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::ChatAddress;
+use avocet_protocol::chat::ChatAddress;
 use teloxide::types::{MessageId, ThreadId};
 
 use crate::fault::BotApiError;

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
-use avocet_protocol::{AccountName, ChannelName, Webhook, WebhookError, decode_json};
+use avocet_protocol::channel::{Webhook, WebhookError};
+use avocet_protocol::ids::{AccountName, ChannelName};
+use avocet_protocol::model::decode_json;
 use avocet_text::{Secret, plain_json};
 use reqwest::Url;
 use serde::Serialize;

@@ -13,10 +13,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Choice, Clock, DeliveryId, MessageId, MessageStatus, Outcome, SenderId, Total, TurnEvent,
-    TurnId, TurnRecord, or_pending,
-};
+use avocet_protocol::chat::{Choice, Outcome};
+use avocet_protocol::clock::{Clock, or_pending};
+use avocet_protocol::ids::{DeliveryId, MessageId, SenderId, TurnId};
+use avocet_protocol::store::{MessageStatus, Total};
+use avocet_protocol::turn::{TurnEvent, TurnRecord};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Fuse, FusedFuture};
 use futures_util::stream::{self, FuturesUnordered, StreamExt};
@@ -89,7 +90,7 @@ pub enum DaemonNotice {
 
 /// A text for the chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(missing_docs, reason = "as in avocet_protocol::Delivery")]
+#[expect(missing_docs, reason = "as in avocet_protocol::chat::Delivery")]
 pub struct SaidChunk {
     pub id: DeliveryId,
     pub turn: Option<TurnId>,

@@ -3,7 +3,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use avocet_protocol::{Money, SessionId, Usage};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::model::{Money, Usage};
 
 use super::*;
 

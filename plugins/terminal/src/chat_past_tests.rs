@@ -1,9 +1,11 @@
 //! The last exchange at the beginning of a chat.
 
-use avocet_protocol::{
-    Content, Inbound, InboundKind, LoggedInbound, NewInbound, Origin, Sender, SessionId,
-    SessionReports, Timestamp, Trust, TurnState, Undelivered,
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{
+    Content, Inbound, InboundKind, LoggedInbound, NewInbound, Sender, SessionId,
 };
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::turn::{Origin, SessionReports, TurnState, Undelivered};
 
 use super::*;
 

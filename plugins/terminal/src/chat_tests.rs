@@ -1,7 +1,8 @@
 use std::io::{self, Write};
 use std::sync::Mutex;
 
-use avocet_protocol::{StartedMessage, WaitKind};
+use avocet_protocol::tool::WaitKind;
+use avocet_protocol::turn::StartedMessage;
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
 

@@ -3,9 +3,10 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use avocet_protocol::{
-    AccountName, Allow, Attach, ChannelAccounts, ChannelConfig, ChannelName, Clock, IdError,
-};
+use avocet_protocol::access::Allow;
+use avocet_protocol::channel::{Attach, ChannelAccounts, ChannelConfig};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::ids::{AccountName, ChannelName, IdError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

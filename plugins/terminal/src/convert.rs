@@ -1,6 +1,6 @@
 //! Converts text for a terminal: control characters are removed, and buttons become text.
 
-use avocet_protocol::{Attachment, AttachmentSource, Choice, Content, REPEAT_MARK};
+use avocet_protocol::chat::{Attachment, AttachmentSource, Choice, Content, REPEAT_MARK};
 use avocet_text::sanitise;
 
 /// Bytes of a chunk; a line of the socket can hold more.
@@ -67,7 +67,7 @@ pub(crate) fn make_safe(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::AttachmentKind;
+    use avocet_protocol::chat::AttachmentKind;
 
     use super::*;
 

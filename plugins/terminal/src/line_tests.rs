@@ -1,4 +1,4 @@
-use avocet_protocol::CommandHelp;
+use avocet_protocol::channel::CommandHelp;
 
 use super::*;
 

@@ -10,7 +10,7 @@ use std::fmt;
 use std::io::Write;
 use std::time::Duration;
 
-use avocet_protocol::MessageId;
+use avocet_protocol::ids::MessageId;
 use avocet_text::printable;
 
 use crate::key::Key;

@@ -1,10 +1,12 @@
 //! The daemon's half: passes the texts of a chat to its attached clients.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    AccountName, Attach, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress,
-    ClientFile, Content, Delivery, FetchError, ForClient, Handover, Health, Receipt, SendError,
+use avocet_protocol::channel::{
+    Attach, Channel, ChannelContext, ChannelError, ClientFile, FetchError, ForClient, Handover,
+    Health, SendError,
 };
+use avocet_protocol::chat::{ChatAddress, Content, Delivery, Receipt};
+use avocet_protocol::ids::{AccountName, ChannelName};
 use avocet_supervise::KeyedListeners;
 use futures_util::future::select_ok;
 use tokio::sync::oneshot;
@@ -92,7 +94,7 @@ impl Channel for Terminal {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::DeliveryId;
+    use avocet_protocol::ids::DeliveryId;
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use avocet_protocol::CommandHelp;
+use avocet_protocol::channel::CommandHelp;
 
 use crate::line::Completer;
 use crate::live::{LiveParts, TerminalSize};

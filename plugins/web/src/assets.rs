@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use avocet_protocol::WebAsset;
+use avocet_protocol::channel::WebAsset;
 
 /// The files of `console/dist`, by their paths there.
 const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/files.rs"));

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    AccountName, Channel, ChannelCapabilities, ChannelContext, ChannelError, ChannelName,
-    ClientFile, Content, Delivery, FetchError, Health, IdError, OnUnknown, Receipt, SendError,
-    WEB_ACCOUNT, WEB_CHANNEL,
+use avocet_protocol::channel::{
+    Channel, ChannelCapabilities, ChannelContext, ChannelError, ClientFile, FetchError, Health,
+    OnUnknown, SendError, WEB_ACCOUNT, WEB_CHANNEL,
 };
+use avocet_protocol::chat::{Content, Delivery, Receipt};
+use avocet_protocol::ids::{AccountName, ChannelName, IdError};
 
 use crate::{ProgramFileStore, UploadStore};
 
@@ -97,9 +98,11 @@ impl Channel for Web {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::{
-        Attachment, AttachmentKind, AttachmentSource, ChatAddress, Choice, DeliveryId, Uploads,
+    use avocet_protocol::channel::Uploads;
+    use avocet_protocol::chat::{
+        Attachment, AttachmentKind, AttachmentSource, ChatAddress, Choice,
     };
+    use avocet_protocol::ids::DeliveryId;
     use avocet_testkit::ManualClock;
     use tempfile::TempDir;
 

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Clock, FetchError, ProgramFile, ProgramFiles, SenderId, Timestamp, UploadError, UploadSink,
-    Uploads,
-};
+use avocet_protocol::bus::{ProgramFile, ProgramFiles};
+use avocet_protocol::channel::{FetchError, UploadError, UploadSink, Uploads};
+use avocet_protocol::clock::{Clock, Timestamp};
+use avocet_protocol::ids::SenderId;
 
 use crate::UploadStore;
 use crate::uploads::{in_file, write_new_file};

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    ChatAddress, Clock, FetchError, Timestamp, UploadError, UploadSink, UploadedFile, Uploads,
-    WEB_ACCOUNT, WEB_CHANNEL,
+use avocet_protocol::channel::{
+    FetchError, UploadError, UploadSink, UploadedFile, Uploads, WEB_ACCOUNT, WEB_CHANNEL,
 };
+use avocet_protocol::chat::ChatAddress;
+use avocet_protocol::clock::{Clock, Timestamp};
 use avocet_supervise::run_blocking;
 use avocet_text::plain_io;
 

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use async_trait::async_trait;
-use avocet_protocol::REPEAT_MARK;
+use avocet_protocol::chat::REPEAT_MARK;
 use avocet_testkit::discord::{self, DiscordFake, Route};
 use avocet_testkit::telegram::{self, TelegramFake};
 use avocet_tests::Home;

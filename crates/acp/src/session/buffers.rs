@@ -2,7 +2,7 @@
 
 use agent_client_protocol::v1::schema::{ReadTextFileRequest, WriteTextFileRequest};
 use avocet_gateway::{AttachEditor, Client, EditorAction, EditorCall, OutputPiece};
-use avocet_protocol::SessionId;
+use avocet_protocol::chat::SessionId;
 
 use super::EditorSession;
 use crate::editor::Editor;

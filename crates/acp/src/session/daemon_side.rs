@@ -1,7 +1,9 @@
 //! Events and texts of the chat.
 
 use avocet_gateway::{Client, ClientError, DeliveryChunk, ListApprovals, MOST_ROWS, ShowSession};
-use avocet_protocol::{OpenApproval, StartedMessage, TurnEvent, TurnRecord, WaitKind};
+use avocet_protocol::access::OpenApproval;
+use avocet_protocol::tool::WaitKind;
+use avocet_protocol::turn::{StartedMessage, TurnEvent, TurnRecord};
 use futures_util::FutureExt;
 
 use super::{Done, EditorSession, remember};

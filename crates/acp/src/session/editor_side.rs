@@ -6,7 +6,9 @@ use agent_client_protocol::Error;
 use agent_client_protocol::v1;
 use agent_client_protocol::v1::schema::{ContentBlock, PromptResponse, StopReason};
 use avocet_gateway::{Ask, AskResult, AttachParams, Client, ClientError, PublishedFile, Wait};
-use avocet_protocol::{DedupeKey, MessageId, MessageStatus, SessionId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::{DedupeKey, MessageId};
+use avocet_protocol::store::MessageStatus;
 use futures_util::FutureExt;
 
 use super::buffers::attach_editor;

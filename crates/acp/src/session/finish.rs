@@ -2,7 +2,9 @@
 
 use agent_client_protocol::v1::schema::StopReason;
 use avocet_gateway::{ClientError, Decide, DeliveryChunk, RpcError};
-use avocet_protocol::{MessageId, MessageStatus, Outcome, WaitId};
+use avocet_protocol::chat::Outcome;
+use avocet_protocol::ids::{MessageId, WaitId};
+use avocet_protocol::store::MessageStatus;
 
 use super::{Done, EditorSession};
 use crate::approval::{PermissionAnswer, choice_says, decision};

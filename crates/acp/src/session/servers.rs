@@ -4,7 +4,7 @@ use agent_client_protocol::Error;
 use agent_client_protocol::v1::Responder;
 use agent_client_protocol::v1::schema::{ContentBlock, PromptResponse, StopReason};
 use avocet_gateway::{ClientError, GiveServers};
-use avocet_protocol::SessionServerStart;
+use avocet_protocol::session::SessionServerStart;
 use futures_util::FutureExt;
 
 use super::{Done, EditorSession};

@@ -2,7 +2,7 @@
 
 use agent_client_protocol::v1::schema::{SessionInfoUpdate, SessionUpdate};
 use avocet_gateway::{Client, ClientError, ListSessions, MOST_ROWS};
-use avocet_protocol::{SessionRow, SessionSummary};
+use avocet_protocol::store::{SessionRow, SessionSummary};
 
 use super::EditorSession;
 use crate::list::moment;

@@ -1,7 +1,7 @@
 //! `avocet agents`: the profiles of the configuration, the shipped ones among them.
 
 use avocet_config::{DEFAULT, SHIPPED};
-use avocet_protocol::PersonId;
+use avocet_protocol::access::PersonId;
 use avocet_text::PlainTable;
 use clap::Subcommand;
 use serde::Serialize;

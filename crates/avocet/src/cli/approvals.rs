@@ -4,7 +4,9 @@
 use std::fmt::Write;
 
 use avocet_gateway::{ApprovalPorts, ClientMethod, Decide, ListApprovals, RunMethod, run_method};
-use avocet_protocol::{ApprovalDecision, OpenApproval, Timestamp, WaitId};
+use avocet_protocol::access::{ApprovalDecision, OpenApproval};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::WaitId;
 use avocet_session::Decisions;
 use clap::{Args, Subcommand};
 

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use avocet_agent::AnswerValidator;
 use avocet_gateway::{Ask, AskResult, Client, ClientError, Wait, run_method};
-use avocet_protocol::{
-    AcceptedAs, Clock, Content, DedupeKey, Inbound, JsonAnswer, JsonQuestion, MessageId,
-    MessageStatus, Outcome, Publish, Sender, SenderId, within,
-};
+use avocet_protocol::bus::Publish;
+use avocet_protocol::chat::{Content, Inbound, Outcome, Sender};
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::ids::{DedupeKey, MessageId, SenderId};
+use avocet_protocol::model::{JsonAnswer, JsonQuestion};
+use avocet_protocol::store::{AcceptedAs, MessageStatus};
 use avocet_text::plain_io;
 use clap::Args;
 use serde_json::Value;

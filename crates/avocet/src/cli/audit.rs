@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use avocet_protocol::{Audit as _, AuditFilter, AuditKind, AuditRow, SessionId, Timestamp};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::{Audit as _, AuditFilter, AuditKind, AuditRow};
 use avocet_text::{PlainTable, printable};
 use clap::{Args, Subcommand};
 use jiff::civil::{Date, DateTime};

@@ -1,4 +1,4 @@
-use avocet_protocol::AuditHead;
+use avocet_protocol::store::AuditHead;
 
 use super::*;
 

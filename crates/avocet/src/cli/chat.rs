@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_gateway::ShowStatus;
-use avocet_protocol::{ChannelStatus, DaemonStatus, IdError, SenderId};
+use avocet_protocol::daemon::{ChannelStatus, DaemonStatus};
+use avocet_protocol::ids::{IdError, SenderId};
 use avocet_terminal::{
     ChatEnd, Completer, Input, Keyboard, Lines, LiveParts, Look, Screen, TerminalChat,
     TerminalChatParts, TerminalConfig, TerminalSize,
@@ -188,7 +189,7 @@ fn chat_name(text: &str) -> Result<String, IdError> {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::{ChannelStatus, LastExchanges};
+    use avocet_protocol::daemon::{ChannelStatus, LastExchanges};
 
     use super::{connected, reflows};
 

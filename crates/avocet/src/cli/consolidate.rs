@@ -4,9 +4,10 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use avocet_gateway::run_method;
-use avocet_protocol::{
-    ConsolidateRequest, ConsolidationReport, MemoryScope, ReportedEdit, ReportedMemory,
+use avocet_protocol::memory::{
+    ConsolidateRequest, ConsolidationReport, ReportedEdit, ReportedMemory,
 };
+use avocet_protocol::store::MemoryScope;
 use clap::Args;
 
 use crate::cli::reach::call_daemon_or_log;
@@ -87,7 +88,7 @@ fn add_edit(text: &mut String, edit: &ReportedEdit, is_proposal: bool) {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::{MemoryChangeId, MemoryId};
+    use avocet_protocol::ids::{MemoryChangeId, MemoryId};
 
     use super::*;
 

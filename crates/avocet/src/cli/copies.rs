@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use avocet_gateway::Gateway;
-use avocet_protocol::thousands;
+use avocet_protocol::model::thousands;
 use avocet_store::{
     CancelCopy, CopyDone, CopyError, DirectoryLock, EndedWork, LogHolder, LogReplacement,
     RecoveredLog, RestoredLog, SalvageReport, back_up, recover_into,

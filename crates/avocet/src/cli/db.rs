@@ -1,6 +1,6 @@
 //! `avocet db`: the size of the database, and its reduction.
 
-use avocet_protocol::thousands;
+use avocet_protocol::model::thousands;
 use avocet_store::{
     DirectoryLock, LogHolder, LogSize, OpenError, RowSpace, SqliteStore, vacuum_log,
 };

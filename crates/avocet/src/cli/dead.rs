@@ -6,7 +6,8 @@ use avocet_gateway::{
     ClientMethod, DeadLetterPorts, DropDeadLetter, ListDeadLetters, MOST_ROWS, NamedDeadLetter,
     RetryDeadLetter, RunMethod, ShowDeadLetter, run_method,
 };
-use avocet_protocol::{DeadId, DeadLetter, DeadReason, Timestamp};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::{DeadId, DeadLetter, DeadReason};
 use avocet_session::DeadLetterDesk;
 use avocet_text::PlainTable;
 use clap::{Args, Subcommand};

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use avocet_gateway::{Client, ClientError, Doctor, ShowStatus};
 use avocet_outbox::ChannelRegistry;
-use avocet_protocol::{Check, CheckState, Checkup, DaemonStatus, Query, within};
+use avocet_protocol::clock::within;
+use avocet_protocol::daemon::{Check, CheckState, Checkup, DaemonStatus};
+use avocet_protocol::store::Query;
 use avocet_sandbox::CgroupParent;
 use avocet_store::DATABASE;
 use avocet_text::{PlainTable, plain_io};

@@ -8,9 +8,10 @@ use avocet_gateway::{
     ListSubscribers, MOST_ROWS, NoParams, Ping, RemoveSubscriber, RunMethod, Subscribe, Subscribed,
     run_method,
 };
-use avocet_protocol::{
-    EventSeq, LogEvent, SessionId, Subscriber, SubscriberName, Timestamp, event_kinds,
-};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::SubscriberName;
+use avocet_protocol::store::{EventSeq, LogEvent, Subscriber, event_kinds};
 use avocet_store::SqliteStore;
 use avocet_supervise::Backoff;
 use avocet_text::PlainTable;

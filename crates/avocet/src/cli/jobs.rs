@@ -10,10 +10,10 @@ use avocet_gateway::{
     CancelJob, ClientMethod, JobPorts, ListJobs, NamedJob, RunMethod, ShowJob, SubmitJob,
     run_method,
 };
-use avocet_protocol::{
-    DedupeKey, JobId, JobLimits, JobRules, JobState, JobStatus, Money, SenderId, SubmittedJob,
-    Timestamp, thousands,
-};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{DedupeKey, JobId, SenderId};
+use avocet_protocol::model::{Money, thousands};
+use avocet_protocol::store::{JobLimits, JobRules, JobState, JobStatus, SubmittedJob};
 use avocet_session::{JobDesk, no_agent};
 use avocet_text::PlainTable;
 use clap::{Args, Subcommand};

@@ -12,10 +12,11 @@ use avocet_gateway::{
     Ask, AttachParams, ChunkConfirmation, Client, ClientError, ClientMethod, Incoming, ListUsage,
     ShowSession, ShowStatus, Wait,
 };
-use avocet_protocol::{
-    ChatAddress, Clock, DedupeKey, DeliveryId, MessageId, MessageStatus, SessionId, Timestamp,
-    TurnRecord, UsageBy, UsageRow,
-};
+use avocet_protocol::chat::{ChatAddress, SessionId};
+use avocet_protocol::clock::{Clock, Timestamp};
+use avocet_protocol::ids::{DedupeKey, DeliveryId, MessageId};
+use avocet_protocol::store::{MessageStatus, UsageBy, UsageRow};
+use avocet_protocol::turn::TurnRecord;
 use avocet_supervise::{Backoff, Group};
 use avocet_terminal::{ChatFigures, DaemonNotice, LinkError, SaidChunk, TerminalLink};
 

@@ -8,9 +8,11 @@ use avocet_gateway::{
     AddMemory, ClientMethod, ForgetMemory, MemoryPorts, NoParams, RunMethod, SyncMemories,
     UndoMemoryChange, run_method,
 };
-use avocet_protocol::{
-    Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeId, MemoryChangeKind, MemoryId,
-    MemoryMirror, MemoryScope, MemorySource, ScopeFilter, WrittenMemory,
+use avocet_protocol::ids::{MemoryChangeId, MemoryId};
+use avocet_protocol::memory::MemoryMirror;
+use avocet_protocol::store::{
+    Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeKind, MemoryScope, MemorySource,
+    ScopeFilter, WrittenMemory,
 };
 use avocet_store::SqliteStore;
 use avocet_text::PlainTable;

@@ -13,7 +13,8 @@ use avocet_llm::{
     CatalogueSummary, ConfiguredModel, Fact, KnownFacts, ModelCatalogue, TextCalls, ToolStyle,
 };
 use avocet_net::{HttpClient, NetError, check_public_url};
-use avocet_protocol::{Models as _, Price, thousands, within};
+use avocet_protocol::clock::within;
+use avocet_protocol::model::{Models as _, Price, thousands};
 use avocet_text::{PlainTable, plain_io};
 use clap::{Args, Subcommand};
 use serde::Serialize;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use avocet_agent::{AgentLogs, AgentLoop, JobPlan, TurnContext};
 use avocet_bus::Bus;
 use avocet_outbox::{ChannelRegistry, Deliverer};
-use avocet_protocol::{ChildMode, Jobs, LineageTurn, Origin, SessionStatus, TurnRecord, Turns};
+use avocet_protocol::store::{Jobs, LineageTurn, SessionStatus, Turns};
+use avocet_protocol::tool::ChildMode;
+use avocet_protocol::turn::{Origin, TurnRecord};
 use avocet_session::{
     Attachments, Events, RunningTurns, SessionChoice, TurnAgent, permission_mode,
 };

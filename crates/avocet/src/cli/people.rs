@@ -7,7 +7,9 @@ use avocet_gateway::{
     AddLink, Approve, ClientMethod, Deny, ListLinks, ListPairings, ListPeople, NoParams, Remove,
     RemoveLink, RunMethod, run_method,
 };
-use avocet_protocol::{AccessControl, ChatAddress, ChatLink, Pairing, Person, PersonId, Timestamp};
+use avocet_protocol::access::{AccessControl, ChatLink, Pairing, Person, PersonId};
+use avocet_protocol::chat::ChatAddress;
+use avocet_protocol::clock::Timestamp;
 use avocet_text::PlainTable;
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;

@@ -4,11 +4,13 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use avocet_agent::{ModelTask, PromptPart, PromptReport};
-use avocet_protocol::{
-    Content, Inbound, LoggedInbound, Message, MessageId, NewInbound, Origin, Query, SessionId,
-    SessionReports, SessionStatus, Timestamp, ToolSpec, TurnId, TurnRecord, TurnState, Undelivered,
-    thousands,
-};
+use avocet_protocol::chat::{Content, Inbound, LoggedInbound, NewInbound, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{MessageId, TurnId};
+use avocet_protocol::model::{Message, thousands};
+use avocet_protocol::store::{Query, SessionStatus};
+use avocet_protocol::tool::ToolSpec;
+use avocet_protocol::turn::{Origin, SessionReports, TurnRecord, TurnState, Undelivered};
 use avocet_store::SqliteStore;
 use avocet_text::PlainTable;
 use clap::Args;

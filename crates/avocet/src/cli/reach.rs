@@ -7,7 +7,9 @@ use std::time::Duration;
 use avocet_bus::Bus;
 use avocet_gateway::{Client, ClientError, ClientMethod, RpcError};
 use avocet_outbox::ChannelRegistry;
-use avocet_protocol::{AccountName, ChannelName, ChatAddress, Deliveries};
+use avocet_protocol::bus::Deliveries;
+use avocet_protocol::chat::ChatAddress;
+use avocet_protocol::ids::{AccountName, ChannelName};
 use avocet_store::{LogHolder, OpenError, SqliteStore};
 use serde_json::Value;
 

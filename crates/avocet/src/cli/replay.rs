@@ -7,7 +7,10 @@ mod report;
 use std::sync::Arc;
 
 use avocet_agent::{AgentLoop, AgentModels, ModelsByTask, ReplayAnswers};
-use avocet_protocol::{Models as ModelsPort, Query, TurnId, TurnState};
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::model::Models as ModelsPort;
+use avocet_protocol::store::Query;
+use avocet_protocol::turn::TurnState;
 use avocet_store::{RecordedTurn, SqliteStore};
 use clap::Args;
 

@@ -9,10 +9,12 @@ use avocet_gateway::{
 };
 use avocet_jobs::{RunnerParts, ScheduleService, ZoneCalendar};
 use avocet_outbox::ChannelRegistry;
-use avocet_protocol::{
-    AddSchedule, CatchUp, ChatAddress, ChatKind, DedupeKey, Recurrence, Schedule, ScheduleCommand,
-    ScheduleControl, ScheduleId, ScheduleRun, ScheduledWork, SenderId, SessionId, ShownSchedule,
-    TimesRequest, WakeLanes,
+use avocet_protocol::bus::WakeLanes;
+use avocet_protocol::chat::{ChatAddress, ChatKind, SessionId};
+use avocet_protocol::ids::{DedupeKey, ScheduleId, SenderId};
+use avocet_protocol::schedule::{
+    AddSchedule, CatchUp, Recurrence, Schedule, ScheduleCommand, ScheduleControl, ScheduleRun,
+    ScheduledWork, ShownSchedule, TimesRequest,
 };
 use avocet_text::PlainTable;
 use clap::{Args, Subcommand};

@@ -4,10 +4,11 @@ use avocet_gateway::{
     Client, ClientError, ListSent, ListSessions, MOST_ROWS, Send, SendResult, ShowSession,
     ShowStatus,
 };
-use avocet_protocol::{
-    ChatAddress, Content, DaemonStatus, DedupeKey, Outbound, Publish, Query, SessionId,
-    SessionSummary,
-};
+use avocet_protocol::bus::Publish;
+use avocet_protocol::chat::{ChatAddress, Content, Outbound, SessionId};
+use avocet_protocol::daemon::DaemonStatus;
+use avocet_protocol::ids::DedupeKey;
+use avocet_protocol::store::{Query, SessionSummary};
 use clap::Args;
 use serde_json::Value;
 

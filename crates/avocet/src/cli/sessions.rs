@@ -5,10 +5,10 @@ mod export;
 use std::fmt::Write;
 
 use avocet_gateway::{DeleteSession, MOST_ROWS, ShowSession, run_method};
-use avocet_protocol::{
-    CallState, LoggedCall, LoggedInbound, Origin, Query, SessionId, SessionRow, SessionSummary,
-    TranscriptPage, TurnId, TurnRecord,
-};
+use avocet_protocol::chat::{LoggedInbound, SessionId};
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::{Query, SessionRow, SessionSummary, TranscriptPage};
+use avocet_protocol::turn::{CallState, LoggedCall, Origin, TurnRecord};
 use avocet_text::PlainTable;
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::tz::TimeZone;

@@ -5,11 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use avocet_gateway::{ClientError, ShowStatus};
-use avocet_protocol::{
-    ChannelStatus, Consolidation, ConsolidationState, DaemonStatus, DiskStatus, LastExchanges,
-    LogCheck, LogStatus, ProviderStatus, Query, RolledBack, TelemetryStatus, Timestamp,
-    WaitingChat,
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::daemon::{
+    ChannelStatus, DaemonStatus, DiskStatus, LastExchanges, LogCheck, LogStatus, ProviderStatus,
+    RolledBack, TelemetryStatus, WaitingChat,
 };
+use avocet_protocol::store::{Consolidation, ConsolidationState, Query};
 use avocet_text::PlainTable;
 use clap::Args;
 use jiff::tz::TimeZone;

@@ -1,4 +1,6 @@
-use avocet_protocol::{ConsolidationId, DeliveryId, Ignored, LastFailure, MemoryScope};
+use avocet_protocol::daemon::{Ignored, LastFailure};
+use avocet_protocol::ids::{ConsolidationId, DeliveryId};
+use avocet_protocol::store::MemoryScope;
 
 use super::*;
 

@@ -6,7 +6,12 @@ use std::fmt::Write;
 use avocet_gateway::{
     CancelTask, ClientMethod, ListTasks, NamedTask, RunMethod, ShowTask, TaskPorts, run_method,
 };
-use avocet_protocol::{SessionId, TaskView, Timestamp, TurnId, TurnState, thousands};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::model::thousands;
+use avocet_protocol::store::TaskView;
+use avocet_protocol::turn::TurnState;
 use avocet_session::TaskControl;
 use avocet_text::PlainTable;
 use clap::Subcommand;

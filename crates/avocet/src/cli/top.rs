@@ -7,7 +7,8 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use avocet_gateway::{Client, ClientError, ListSessions, ListUsage, MOST_ROWS, ShowStatus};
-use avocet_protocol::{DaemonStatus, SessionSummary, UsageBy, UsageRow};
+use avocet_protocol::daemon::DaemonStatus;
+use avocet_protocol::store::{SessionSummary, UsageBy, UsageRow};
 use avocet_supervise::run_blocking;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};

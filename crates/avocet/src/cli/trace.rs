@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use avocet_gateway::Trace;
-use avocet_protocol::{
+use avocet_protocol::model::{Money, thousands};
+use avocet_protocol::store::{
     EventAnswer, EventDelivery, EventFailedRequest, EventKind, EventMessage, EventTool, EventTurn,
-    EventUsage, Money, TraceSpan, TraceSubject, TraceWork, thousands,
+    EventUsage,
 };
+use avocet_protocol::turn::{TraceSpan, TraceSubject, TraceWork};
 use avocet_text::{PlainTable, bar};
 use clap::Args;
 use jiff::tz::TimeZone;

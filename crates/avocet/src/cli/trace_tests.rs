@@ -1,4 +1,8 @@
-use avocet_protocol::{Purpose, Timestamp, TurnId, Usage, WaitKind};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::model::Usage;
+use avocet_protocol::store::Purpose;
+use avocet_protocol::tool::WaitKind;
 use serde_json::Map;
 
 use super::*;
@@ -23,7 +27,7 @@ fn answer(text: &str, calls: &[&str]) -> EventAnswer {
 
 #[test]
 fn timeline_shows_each_span_with_a_bar() {
-    let chat: avocet_protocol::ChatAddress = "telegram:main:5".parse().unwrap();
+    let chat: avocet_protocol::chat::ChatAddress = "telegram:main:5".parse().unwrap();
     let message = EventMessage {
         id: "m12".parse().unwrap(),
         chat: chat.clone(),
@@ -43,7 +47,7 @@ fn timeline_shows_each_span_with_a_bar() {
         ok,
         result_bytes: ok.map(|_| 1234),
     };
-    let call = |ordinal| avocet_protocol::CallId { turn: TurnId(7), step: 0, ordinal };
+    let call = |ordinal| avocet_protocol::ids::CallId { turn: TurnId(7), step: 0, ordinal };
     let delivery = EventDelivery {
         id: "o9".parse().unwrap(),
         chat,

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::Trust;
+use avocet_protocol::access::Trust;
 use avocet_sandbox::{ExplainedTrust, Workspace};
 use avocet_text::PlainTable;
 use clap::Args;

@@ -3,7 +3,9 @@
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use avocet_protocol::{Query, Timestamp, Total, UsageBy, UsageRow, thousands};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::model::thousands;
+use avocet_protocol::store::{Query, Total, UsageBy, UsageRow};
 use avocet_text::{PlainTable, bar};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};

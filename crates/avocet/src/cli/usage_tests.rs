@@ -1,4 +1,4 @@
-use avocet_protocol::{Money, Usage};
+use avocet_protocol::model::{Money, Usage};
 
 use super::*;
 

@@ -1,7 +1,8 @@
 //! Parsers of arguments that several commands have.
 
 use avocet_gateway::MOST_ROWS;
-use avocet_protocol::{ChatAddress, IdError, SessionId};
+use avocet_protocol::chat::{ChatAddress, SessionId};
+use avocet_protocol::ids::IdError;
 
 /// Parses the limit on a list's rows.
 pub(crate) fn rows(text: &str) -> Result<u32, String> {

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::process::{Command, Stdio};
 
 use avocet_gateway::{Client, NoParams, OpenWeb, SignOutWeb};
-use avocet_protocol::WebLink;
+use avocet_protocol::channel::WebLink;
 use clap::Args;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;

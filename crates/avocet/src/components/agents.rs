@@ -14,9 +14,9 @@ use avocet_agent::{
 use avocet_config::{AgentDefaults, AgentTools, DEFAULT, Profile};
 use avocet_gateway::AgentSummary;
 use avocet_jobs::ZoneCalendar;
-use avocet_protocol::{
-    Clock, ConvertPicture, Model, Models as ModelsPort, NoModel, PromptFile, Toolbox,
-};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::model::{ConvertPicture, Model, Models as ModelsPort, NoModel};
+use avocet_protocol::tool::{PromptFile, Toolbox};
 use avocet_session::{
     Agent, AgentDirectories, AgentJobs, Agents, AttachmentFetcher, Attachments, BySession,
     NoDirectory,

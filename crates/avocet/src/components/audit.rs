@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{Audit, AuditCheck, AuditHead, Clock, StoreError};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::store::{Audit, AuditCheck, AuditHead, StoreError};
 use avocet_supervise::{Group, run_blocking};
 
 use crate::disk;

@@ -1,4 +1,4 @@
-use avocet_protocol::{People, PersonId};
+use avocet_protocol::access::{People, PersonId};
 use avocet_store::{Durability, LogHolder, OpenOptions, SqliteStore};
 use avocet_testkit::ManualClock;
 use tempfile::TempDir;
@@ -18,7 +18,7 @@ impl World {
         let options = OpenOptions {
             directory: directory.path().join("data"),
             durability: Durability::Process,
-            default_mode: avocet_protocol::QueueMode::Queue,
+            default_mode: avocet_protocol::bus::QueueMode::Queue,
             answer_edits: false,
             start_empty: false,
             redactor: Arc::default(),
@@ -35,10 +35,10 @@ impl World {
 
     /// Appends a row.
     async fn append(&self) -> AuditHead {
-        let chat: avocet_protocol::ChatAddress = "a:b:c".parse().unwrap();
+        let chat: avocet_protocol::chat::ChatAddress = "a:b:c".parse().unwrap();
         let session =
             format!("x:y:{}", self.bits.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
-        let link = avocet_protocol::ChatLink { chat, session: session.parse().unwrap() };
+        let link = avocet_protocol::access::ChatLink { chat, session: session.parse().unwrap() };
         self.store.link(&link).await.unwrap();
         self.store.audit_head().await.unwrap().unwrap()
     }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use avocet_agent::Budgets;
 use avocet_config::Document;
-use avocet_protocol::{Live, ModelFacts, Models, Money, thousands};
+use avocet_protocol::daemon::Live;
+use avocet_protocol::model::{ModelFacts, Models, Money, thousands};
 use avocet_supervise::Group;
 
 /// Converts the configured limits on costs.
@@ -139,7 +140,7 @@ mod tests {
 
     #[test]
     fn fact_warning_names_what_is_unknown_and_what_to_write() {
-        let known = Some(avocet_protocol::Price::default());
+        let known = Some(avocet_protocol::model::Price::default());
         let holds = Some(Holds::ByDefault);
         let table = [
             (Some(8000), known, holds, None),

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use avocet_mcp::McpClient;
 use avocet_outbox::ChannelRegistry;
-use avocet_protocol::{
-    ChannelWebhook, Check, Checkup, Clock, Health, LastExchanges, MemoryMirror, MirrorReport,
-    TelemetryStatus, within,
-};
+use avocet_protocol::channel::{ChannelWebhook, Health};
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::daemon::{Check, Checkup, LastExchanges, TelemetryStatus};
+use avocet_protocol::memory::{MemoryMirror, MirrorReport};
 use avocet_supervise::run_blocking;
 use avocet_telemetry::TelemetryExporter;
 use avocet_text::plain_io;

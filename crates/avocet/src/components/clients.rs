@@ -7,7 +7,8 @@ use avocet_gateway::{
     ChatPatterns, ClientIdentity, Clients, METHODS, NamedClient, SocketGroup, SocketPlace,
     SystemUsers,
 };
-use avocet_protocol::{ClientRole, SenderId};
+use avocet_protocol::access::ClientRole;
+use avocet_protocol::ids::SenderId;
 use nix::unistd::{Group, User};
 
 use crate::configuration::Configuration;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use avocet_config::{Document, KeyPath};
-use avocet_protocol::ConfigChange;
+use avocet_protocol::daemon::ConfigChange;
 use serde_json::Value;
 
 use crate::components::config_file::FileText;

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 
 use avocet_config::{ConfigError, Document, Unresolved};
-use avocet_protocol::{
+use avocet_protocol::daemon::{
     ConfigCheck, ConfigFault, ConfigFileError, ConfigText, MAX_CONFIG_BYTES, ShownConfig,
 };
 use avocet_sandbox::digest_bytes;

@@ -7,9 +7,11 @@ use avocet_agent::{ABOUT_MARKS, Marks, UpkeepMeter};
 use avocet_config::{ConfigError, ConsolidationSettings, Document, Settings};
 use avocet_jobs::{ConsolidationTimer, ConsolidationTimes, ScheduleTimes, ZoneCalendar};
 use avocet_memory::{ConsolidatorLimits, ConsolidatorParts, MarkUntrusted, MemoryConsolidator};
-use avocet_protocol::{
-    Calendar as _, Clock, Consolidate, Consolidations, Models as _, TimesRequest, Timestamp,
-};
+use avocet_protocol::clock::{Clock, Timestamp};
+use avocet_protocol::memory::Consolidate;
+use avocet_protocol::model::Models as _;
+use avocet_protocol::schedule::{Calendar as _, TimesRequest};
+use avocet_protocol::store::Consolidations;
 use avocet_store::SqliteStore;
 use avocet_supervise::Group;
 use jiff::tz::TimeZone;
@@ -131,7 +133,8 @@ impl MarkUntrusted for RequestMarks {
 #[cfg(test)]
 mod tests {
     use async_trait::async_trait;
-    use avocet_protocol::{ConsolidateError, ConsolidateRequest, ConsolidationReport, MemoryScope};
+    use avocet_protocol::memory::{ConsolidateError, ConsolidateRequest, ConsolidationReport};
+    use avocet_protocol::store::MemoryScope;
     use avocet_store::testing::TempStore;
     use avocet_testkit::ManualClock;
 

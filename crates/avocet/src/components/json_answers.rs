@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use avocet_agent::{AnswerValidator, UpkeepMeter, ask_for_correction};
 use avocet_config::Profile;
-use avocet_protocol::{
-    AskJson, AskJsonError, Clock, Delta, JsonAnswer, JsonQuestion, Message, Model, ModelError,
-    ModelRequest, Models, Purpose, Query, SessionStatus, Spent, UpkeepBudget,
+use avocet_protocol::clock::Clock;
+use avocet_protocol::model::{
+    AskJson, AskJsonError, Delta, JsonAnswer, JsonQuestion, Message, Model, ModelError,
+    ModelRequest, Models, Spent,
 };
+use avocet_protocol::store::{Purpose, Query, SessionStatus, UpkeepBudget};
 use avocet_session::BySession;
 use avocet_store::SqliteStore;
 

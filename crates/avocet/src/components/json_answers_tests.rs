@@ -1,5 +1,6 @@
 use avocet_agent::Budgets;
-use avocet_protocol::{ModelFacts, Money, Price, SessionId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::model::{ModelFacts, Money, Price};
 use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeModels, ManualClock, Scripted, ScriptedModel};
 use serde_json::{Value, json};

@@ -14,7 +14,9 @@ use async_trait::async_trait;
 use avocet_mcp::{
     ChildProgram, ChildStreams, McpClient, McpClientParts, McpServerConfig, McpServerParts,
 };
-use avocet_protocol::{Check, Clock, McpServerStatus, McpServers, McpState};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::daemon::Check;
+use avocet_protocol::tool::{McpServerStatus, McpServers, McpState};
 use avocet_sandbox::{
     ProgramEnd, ProgramRequest, ProgramRights, ProgramSandbox, ProgramStreams, ReachedHosts,
 };
@@ -257,7 +259,7 @@ fn join_reasons(why: String, more: Option<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::McpTransport;
+    use avocet_protocol::tool::McpTransport;
 
     use super::*;
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use avocet_config::ConfigError;
 use avocet_llm::EmbeddingsConfig;
 use avocet_memory::{FileMirror, FusedMemories, MeteredEmbedder, MirroredRecall, WordRecall};
-use avocet_protocol::{Clock, Memories, MemoryMirror, Recall};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::memory::{MemoryMirror, Recall};
+use avocet_protocol::store::Memories;
 use avocet_store::SqliteStore;
 use avocet_supervise::Group;
 

@@ -9,7 +9,8 @@ use avocet_llm::{
     ConfiguredModel, CoolDowns, ModelCatalogue, ModelChain, ModelConfig, ModelHealth, ModelTable,
     OfflineModel,
 };
-use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel, Price};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::model::{Model, Models as ModelsPort, NoModel, Price};
 
 use crate::components::catalogue;
 use crate::configuration::Configuration;

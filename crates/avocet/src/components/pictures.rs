@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{ConvertPicture, PictureFormat};
+use avocet_protocol::model::{ConvertPicture, PictureFormat};
 use avocet_sandbox::{
     ProgramEnd, ProgramRequest, ProgramRights, ProgramSandbox, ReachedHosts, SandboxLimits,
 };

@@ -8,7 +8,7 @@ use avocet_bus::Bus;
 use avocet_gateway::AttachedEditors;
 use avocet_mcp::McpClient;
 use avocet_outbox::{ChannelRegistry, Deliverer};
-use avocet_protocol::Clock;
+use avocet_protocol::clock::Clock;
 use avocet_session::{Events, RunningTurns};
 use avocet_store::SqliteStore;
 use avocet_tools::SessionSources;

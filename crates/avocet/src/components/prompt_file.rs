@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use avocet_config::Document;
-use avocet_protocol::{FileStart, FilesError, PromptFile, Trust};
+use avocet_protocol::access::Trust;
+use avocet_protocol::tool::{FileStart, FilesError, PromptFile};
 use avocet_supervise::run_blocking;
 
 use crate::configuration::Agent;

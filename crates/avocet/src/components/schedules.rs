@@ -11,11 +11,15 @@ use avocet_jobs::{
     check_agent, new_schedule,
 };
 use avocet_outbox::ChannelRegistry;
-use avocet_protocol::{
-    AddSchedule, Calendar, ChatKind, Clock, Content, DedupeKey, Destinations, Files, IdError,
-    Inbound, NewSchedule, PublishError, Schedule, ScheduleOwner, ScheduledWork, Schedules,
-    SenderId, StoreError, TimesRequest, Timestamp,
+use avocet_protocol::bus::{Destinations, PublishError};
+use avocet_protocol::chat::{ChatKind, Content, Inbound};
+use avocet_protocol::clock::{Clock, Timestamp};
+use avocet_protocol::ids::{DedupeKey, IdError, SenderId};
+use avocet_protocol::schedule::{
+    AddSchedule, Calendar, NewSchedule, Schedule, ScheduleOwner, ScheduledWork, TimesRequest,
 };
+use avocet_protocol::store::{Schedules, StoreError};
+use avocet_protocol::tool::Files;
 use avocet_supervise::{Group, SystemClock};
 use jiff::tz::TimeZone;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use avocet_config::ConfigError;
 use avocet_net::{HostsProxy, InterfaceAddresses};
-use avocet_protocol::Clock;
+use avocet_protocol::clock::Clock;
 use avocet_sandbox::{
     CgroupParent, Isolation, NoCgroups, ProgramSandbox, SandboxLayers, SandboxLimits,
 };

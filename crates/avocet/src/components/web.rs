@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use avocet_config::ConfigError;
 use avocet_net::{FetchLimits, GuardedClient, InterfaceAddresses, Url};
-use avocet_protocol::Clock;
+use avocet_protocol::clock::Clock;
 use avocet_tools::{SearchEngine, WebAccess};
 
 use crate::configuration::Configuration;

@@ -7,7 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use avocet_config::{DEFAULT, DEFAULTS, Profile};
-use avocet_protocol::{Files, FilesError, Jobs, Live, SessionId, TurnId, Turns, Workspaces};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::daemon::Live;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::{Jobs, Turns};
+use avocet_protocol::tool::{Files, FilesError, Workspaces};
 use avocet_sandbox::{RootAccess, Workspace, WorkspaceRoots, digest_bytes};
 use avocet_session::{BySession, SessionBinding};
 use avocet_skills::{FixedSkills, SHIPPED, ShippedSkill, SkillCatalogue};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_net::{FetchError as WebError, FetchLimits, GuardedClient, InterfaceAddresses};
-use avocet_protocol::{AddressFile, Clock, FetchAddress, FetchError};
+use avocet_protocol::channel::{AddressFile, FetchAddress, FetchError};
+use avocet_protocol::clock::Clock;
 
 /// Fetches files as the tool `web_fetch` fetches pages.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_gateway::{GatewayParts, Programs};
-use avocet_protocol::Clock;
+use avocet_protocol::clock::Clock;
 use avocet_sandbox::{Isolation, ProgramSandbox};
 use avocet_supervise::Group;
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
+use avocet_protocol::daemon::{
     ConfigCheck, ConfigDiff, ConfigFile, ConfigFileError, ConfigText, Live, ShownConfig,
 };
 use avocet_supervise::run_blocking;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, Timestamp};
+use avocet_protocol::clock::{Clock, Timestamp};
 use avocet_store::{CancelCopy, CopyDone, CopyError, OpenError, back_up};
 use avocet_supervise::{Group, run_blocking};
 use jiff::civil::DateTime;

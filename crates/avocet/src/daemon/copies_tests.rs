@@ -20,7 +20,7 @@ async fn database() -> TempDir {
     let options = avocet_store::OpenOptions {
         directory: directory.path().to_owned(),
         durability: avocet_store::Durability::Process,
-        default_mode: avocet_protocol::QueueMode::Queue,
+        default_mode: avocet_protocol::bus::QueueMode::Queue,
         answer_edits: false,
         start_empty: false,
         redactor: Arc::default(),

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{
-    Channel, ChannelContext, ChannelError, Clock, CommandHelp, Deliveries, Publish,
-};
+use avocet_protocol::bus::{Deliveries, Publish};
+use avocet_protocol::channel::{Channel, ChannelContext, ChannelError, CommandHelp};
+use avocet_protocol::clock::Clock;
 use avocet_supervise::{Group, RestartDelays, UnfinishedTasks};
 
 use crate::registry::AccountId;

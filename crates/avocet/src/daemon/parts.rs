@@ -8,7 +8,7 @@ use avocet_bus::WakeReceiver;
 use avocet_gateway::Gateway;
 use avocet_http::HttpListener;
 use avocet_outbox::Deliverer;
-use avocet_protocol::Clock;
+use avocet_protocol::clock::Clock;
 use avocet_session::{Events, RetryingLedger, RetryingLog, RunningTurns};
 use avocet_store::{DirectoryLock, LogHolder, OpenOptions, SqliteStore};
 use avocet_supervise::Group;

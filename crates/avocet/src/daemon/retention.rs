@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_config::Retention;
-use avocet_protocol::{Clock, DeletedSession, SessionDeletion, SessionId, StoreError, Timestamp};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::{Clock, Timestamp};
+use avocet_protocol::store::{DeletedSession, SessionDeletion, StoreError};
 use avocet_store::{ContentKind, OldRows, RemovedBatch, SqliteStore};
 use avocet_supervise::Group;
 use tokio_util::sync::CancellationToken;

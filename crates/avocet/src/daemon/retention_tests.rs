@@ -1,6 +1,10 @@
-use avocet_protocol::{
-    Claim, Content, EventLog, EventSeq, Inbound, InboundKind, Inbox, NewInbound, Outcome, Query,
-    QueueMode, Sender, SessionId, Settlement, Suspects, Trust, Turns,
+use avocet_protocol::access::Trust;
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::chat::{
+    Content, Inbound, InboundKind, NewInbound, Outcome, Sender, SessionId,
+};
+use avocet_protocol::store::{
+    Claim, EventLog, EventSeq, Inbox, Query, Settlement, Suspects, Turns,
 };
 use avocet_store::{Durability, LogHolder, OpenOptions};
 use avocet_testkit::ManualClock;

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use avocet_config::is_for_secrets;
 use avocet_mcp::{McpClient, McpServerConfig, McpServerParts};
-use avocet_protocol::{
-    SESSION_SERVER_PREFIX, SessionId, SessionServer, SessionServerStart, SessionServers,
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::session::{
+    SESSION_SERVER_PREFIX, SessionServer, SessionServerStart, SessionServers,
 };
 use avocet_supervise::{Group, run_blocking};
 use avocet_text::Secret;

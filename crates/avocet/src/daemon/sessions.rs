@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use avocet_mcp::McpServices;
-use avocet_protocol::Live;
+use avocet_protocol::daemon::Live;
 use avocet_session::{QuestionParts, Questions, Sampler, SessionParts};
 
 use super::parts::DaemonParts;

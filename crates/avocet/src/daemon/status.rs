@@ -5,10 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Channel, ChannelStatus, Check, Checkup, DaemonStatus, Health, LastExchanges, Live, McpServers,
-    ProviderStatus, Query, Report, SessionId, StoreError, TelemetryStatus,
+use avocet_protocol::channel::{Channel, Health};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::daemon::{
+    ChannelStatus, Check, Checkup, DaemonStatus, LastExchanges, Live, ProviderStatus, Report,
+    TelemetryStatus,
 };
+use avocet_protocol::store::{Query, StoreError};
+use avocet_protocol::tool::McpServers;
 use avocet_session::Agents;
 use avocet_telemetry::TelemetryExporter;
 use avocet_text::Redactor;

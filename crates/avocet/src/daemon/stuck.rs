@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use avocet_outbox::ChannelRegistry;
-use avocet_protocol::StoreError;
+use avocet_protocol::store::StoreError;
 use avocet_session::NotMoving;
 
 /// A part that makes no progress.

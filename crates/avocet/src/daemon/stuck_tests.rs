@@ -1,10 +1,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    AccountName, Channel, ChannelContext, ChannelError, ChannelName, Content, Delivery, Health,
-    Receipt, SendError,
-};
+use avocet_protocol::channel::{Channel, ChannelContext, ChannelError, Health, SendError};
+use avocet_protocol::chat::{Content, Delivery, Receipt};
+use avocet_protocol::ids::{AccountName, ChannelName};
 
 use super::*;
 

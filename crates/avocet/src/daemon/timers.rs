@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use avocet_jobs::{RunnerParts, ScheduleService};
 use avocet_memory::MemoryConsolidator;
-use avocet_protocol::Live;
+use avocet_protocol::daemon::Live;
 use avocet_supervise::Group;
 
 use crate::components::models::Models;

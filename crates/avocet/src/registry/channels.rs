@@ -6,10 +6,13 @@ use std::sync::Arc;
 
 use avocet_bus::Admission;
 use avocet_config::{ConfigError, Document, Settings};
-use avocet_protocol::{
-    AccountName, Allow, Attach, BotForm, BotSetup, Channel, ChannelAccounts, ChannelConfig,
-    ChannelName, ChannelWebhook, Clock, IdError, ProgramConfig, WEB_CHANNEL, Webhook,
+use avocet_protocol::access::Allow;
+use avocet_protocol::channel::{
+    Attach, BotForm, BotSetup, Channel, ChannelAccounts, ChannelConfig, ChannelWebhook,
+    ProgramConfig, WEB_CHANNEL, Webhook,
 };
+use avocet_protocol::clock::Clock;
+use avocet_protocol::ids::{AccountName, ChannelName, IdError};
 use avocet_web::{KeptFiles, Web};
 use serde_json::Value;
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use avocet_config::{ConfigError, Document, Settings};
 use avocet_llm::{ConfiguredModel, EmbeddingsConfig, ProviderConfig, ServedEmbedder, SourcedFacts};
-use avocet_protocol::{Clock, ProviderNames};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::model::ProviderNames;
 
 use super::{PROVIDERS, key_error};
 

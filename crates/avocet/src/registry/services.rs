@@ -12,7 +12,8 @@ use avocet_llm::{
 };
 use avocet_mcp::McpServerConfig;
 use avocet_net::{BadHost, OpenedHosts};
-use avocet_protocol::{Clock, Transcribe};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::model::Transcribe;
 use avocet_session::SpokenAnswers;
 use avocet_telemetry::TelemetryConfig;
 use avocet_text::Secret;

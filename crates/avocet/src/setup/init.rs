@@ -16,7 +16,7 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use avocet_config::{Document, Settings};
-use avocet_protocol::ConfigFileError;
+use avocet_protocol::daemon::ConfigFileError;
 use avocet_supervise::Group;
 use avocet_text::plain_io;
 use clap::{ArgMatches, Args, Command, FromArgMatches};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use avocet_gateway::ShowStatus;
-use avocet_protocol::DaemonStatus;
+use avocet_protocol::daemon::DaemonStatus;
 use clap::Args;
 use serde::Serialize;
 

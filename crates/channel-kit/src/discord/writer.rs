@@ -3,7 +3,7 @@
 use super::escape::{self, TextPosition};
 use crate::ranges::nest_styles;
 use crate::styled::Styled;
-use avocet_protocol::{Style, StyleRange};
+use avocet_protocol::chat::{Style, StyleRange};
 
 /// The written Markdown, and the text that it shows.
 #[derive(Debug, Default)]

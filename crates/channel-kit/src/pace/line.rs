@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{ChatId, Clock};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::ids::ChatId;
 use tokio::sync::Notify;
 
 use super::{Pace, SWEEP};

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::ChatId;
+use avocet_protocol::ids::ChatId;
 
 /// Refusals within this time of each other may share one reason.
 const TOGETHER: Duration = Duration::from_secs(5);

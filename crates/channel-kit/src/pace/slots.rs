@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use avocet_protocol::ChatId;
+use avocet_protocol::ids::ChatId;
 
 use super::Rate;
 

@@ -1,7 +1,7 @@
 //! Renders links and images. A target that can be followed becomes a link; other targets are shown
 //! behind the text.
 
-use avocet_protocol::Style;
+use avocet_protocol::chat::Style;
 use avocet_text::sanitise;
 use pulldown_cmark::LinkType;
 

@@ -1,9 +1,9 @@
 //! Attached clients.
 
-use avocet_protocol::{
-    Content, Delivery, DeliveryId, ForClient, Handover, Receipt, SendError, TurnEvent, TurnEvents,
-    TurnId,
-};
+use avocet_protocol::channel::{ForClient, Handover, SendError};
+use avocet_protocol::chat::{Content, Delivery, Receipt};
+use avocet_protocol::ids::{DeliveryId, TurnId};
+use avocet_protocol::turn::{TurnEvent, TurnEvents};
 use avocet_supervise::Group;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;

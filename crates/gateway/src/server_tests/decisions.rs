@@ -1,6 +1,7 @@
 //! Decisions about people, chats and calls.
 
-use avocet_protocol::{ApprovalDecision, Person, Role, WaitId};
+use avocet_protocol::access::{ApprovalDecision, Person, Role};
+use avocet_protocol::ids::WaitId;
 use serde_json::{Value, json};
 
 use super::world::{World, refused};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{EditorError, Editors, SessionEditor};
+use avocet_protocol::tool::{EditorError, Editors, SessionEditor};
 use avocet_supervise::{Group, run_blocking};
 use serde_json::{Value, json};
 

@@ -1,6 +1,7 @@
 //! The event log over the socket: lists, subscriptions, timelines.
 
-use avocet_protocol::{EventSeq, LogEvent, Subscriber, TraceSpan};
+use avocet_protocol::store::{EventSeq, LogEvent, Subscriber};
+use avocet_protocol::turn::TraceSpan;
 use serde_json::{Value, json};
 
 use super::world::{World, refused};

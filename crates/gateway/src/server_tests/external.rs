@@ -2,12 +2,18 @@
 
 use std::sync::Mutex;
 
-use avocet_protocol::{
-    Attach, AttachPlatform, Attachment, AttachmentKind, AttachmentSource, ChatAddress, ChatKind,
-    ClientRole, Content, Cursor, Delivery, DeliveryId, FetchError, ForClient, Handover, Health,
-    LoadedFile, PieceRequest, PublishError, Receipt, SendError, StoreError, Style, StyleRange,
-    Timestamp,
+use avocet_protocol::access::ClientRole;
+use avocet_protocol::bus::PublishError;
+use avocet_protocol::channel::{
+    Attach, AttachPlatform, FetchError, ForClient, Handover, Health, PieceRequest, SendError,
 };
+use avocet_protocol::chat::{
+    Attachment, AttachmentKind, AttachmentSource, ChatAddress, ChatKind, Content, Cursor, Delivery,
+    LoadedFile, Receipt, Style, StyleRange,
+};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::DeliveryId;
+use avocet_protocol::store::StoreError;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};

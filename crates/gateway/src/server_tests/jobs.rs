@@ -1,6 +1,6 @@
 //! Jobs: submitted, listed, shown and cancelled.
 
-use avocet_protocol::{JobLimits, JobRules, SubmittedJob};
+use avocet_protocol::store::{JobLimits, JobRules, SubmittedJob};
 use serde_json::{Value, json};
 
 use super::world::{World, refused};

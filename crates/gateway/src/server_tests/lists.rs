@@ -1,6 +1,7 @@
 //! Tests of lists over the socket: page by page, without secrets, and short enough for a line.
 
-use avocet_protocol::{SessionRow, SessionSummary, TurnRecord};
+use avocet_protocol::store::{SessionRow, SessionSummary};
+use avocet_protocol::turn::TurnRecord;
 use avocet_supervise::Group;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -1,6 +1,6 @@
 //! `mcp.list`, `mcp.tools` and `mcp.approve`.
 
-use avocet_protocol::{McpServerStatus, McpState, McpToolView};
+use avocet_protocol::tool::{McpServerStatus, McpState, McpToolView};
 use serde_json::{Value, json};
 
 use super::world::{World, refused};

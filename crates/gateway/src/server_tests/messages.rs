@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, Content, MessageId, MessageStatus, Outcome,
-    TurnEvent, TurnEvents, TurnId,
-};
+use avocet_protocol::chat::{Attachment, AttachmentKind, AttachmentSource, Content, Outcome};
+use avocet_protocol::ids::{MessageId, TurnId};
+use avocet_protocol::store::MessageStatus;
+use avocet_protocol::turn::{TurnEvent, TurnEvents};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;

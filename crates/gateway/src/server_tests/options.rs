@@ -1,6 +1,6 @@
 //! The settings of a conversation are shown and changed.
 
-use avocet_protocol::{SessionOption, SetSessionOption};
+use avocet_protocol::session::{SessionOption, SetSessionOption};
 
 use super::world::{World, refused};
 use crate::testing::session;

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use avocet_protocol::{
-    ClientRole, DeliveryId, JobId, LogStatus, SessionSummary, Timestamp, WaitingChat,
-};
+use avocet_protocol::access::ClientRole;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::daemon::{LogStatus, WaitingChat};
+use avocet_protocol::ids::{DeliveryId, JobId};
+use avocet_protocol::store::SessionSummary;
 use serde_json::{Value, json};
 
 use super::world::{World, ask, refused};
@@ -86,7 +88,7 @@ async fn call(world: &World, client: &str, method: &str) -> Result<Value, (i64, 
 #[tokio::test]
 async fn client_limited_to_chats_reaches_no_other_chat_by_any_method() {
     let world = world();
-    *world.daemon.outcome.lock().unwrap() = Some(avocet_protocol::Outcome::Replied);
+    *world.daemon.outcome.lock().unwrap() = Some(avocet_protocol::chat::Outcome::Replied);
     world.daemon.log.add("terminal:local:a", "hi");
     for client in ["foreign", "nothing"] {
         for method in METHODS {
@@ -121,7 +123,7 @@ async fn client_limited_to_chats_reaches_no_other_chat_by_any_method() {
 #[tokio::test]
 async fn client_limited_to_a_chat_calls_every_method_about_it() {
     let world = world();
-    *world.daemon.outcome.lock().unwrap() = Some(avocet_protocol::Outcome::Replied);
+    *world.daemon.outcome.lock().unwrap() = Some(avocet_protocol::chat::Outcome::Replied);
     world.daemon.log.add("terminal:local:a", "hi");
     for method in METHODS {
         let name = method.name;
@@ -158,7 +160,7 @@ async fn client_limited_to_a_chat_calls_every_method_about_it() {
 #[tokio::test]
 async fn client_of_a_linked_chat_reads_the_shared_session_and_writes_to_its_own_chat() {
     let world = world();
-    *world.daemon.outcome.lock().unwrap() = Some(avocet_protocol::Outcome::Replied);
+    *world.daemon.outcome.lock().unwrap() = Some(avocet_protocol::chat::Outcome::Replied);
     for (method, expected) in [
         ("wait", true),
         ("sessions.show", true),

@@ -1,6 +1,8 @@
 //! `web.open`, `web.sign_out`, and the files of web chats.
 
-use avocet_protocol::{ClientRole, SenderId, Uploads, WebLink};
+use avocet_protocol::access::ClientRole;
+use avocet_protocol::channel::{Uploads, WebLink};
+use avocet_protocol::ids::SenderId;
 use serde_json::{Value, json};
 
 use super::world::{World, refused};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use avocet_protocol::{AccountName, ChannelName};
+use avocet_protocol::ids::{AccountName, ChannelName};
 use avocet_supervise::Group;
 use avocet_testkit::{FakeDestinations, ManualClock};
 use serde_json::Value;

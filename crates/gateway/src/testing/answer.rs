@@ -1,10 +1,11 @@
 //! The answers of the fake: to its only message, and to questions with a schema.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    AskJson, AskJsonError, JsonAnswer, JsonQuestion, MessageId, MessageStatus, ProgramCall,
-    Timestamp, TurnId, Usage,
-};
+use avocet_protocol::bus::ProgramCall;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{MessageId, TurnId};
+use avocet_protocol::model::{AskJson, AskJsonError, JsonAnswer, JsonQuestion, Usage};
+use avocet_protocol::store::MessageStatus;
 
 use super::{FakeDaemon, session};
 

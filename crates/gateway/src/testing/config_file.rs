@@ -2,7 +2,7 @@
 //! line.
 
 use async_trait::async_trait;
-use avocet_protocol::{
+use avocet_protocol::daemon::{
     ConfigChange, ConfigCheck, ConfigDiff, ConfigFault, ConfigFile, ConfigFileError, ConfigText,
     ShownConfig,
 };

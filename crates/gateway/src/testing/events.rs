@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use avocet_protocol::{
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{MessageId, SubscriberName};
+use avocet_protocol::store::{
     EventDetail, EventFilter, EventHistory, EventKind, EventLog, EventMessage, EventPage,
-    EventRange, EventSeq, LogEvent, MessageId, SessionId, StoreError, Subscriber, SubscriberName,
-    Timestamp, TraceSubject,
+    EventRange, EventSeq, LogEvent, StoreError, Subscriber,
 };
+use avocet_protocol::turn::TraceSubject;
 use tokio::sync::watch;
 
 use super::FakeDaemon;

@@ -1,7 +1,7 @@
 //! One MCP server with one tool, and one server that always fails.
 
 use async_trait::async_trait;
-use avocet_protocol::{
+use avocet_protocol::tool::{
     McpError, McpServerStatus, McpServers, McpState, McpToolHints, McpToolState, McpToolView,
     McpTransport, ToolClass,
 };

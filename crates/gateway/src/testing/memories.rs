@@ -3,10 +3,13 @@
 use std::cmp::Ordering;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    FoundMemory, Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeId, MemoryChangeKind,
-    MemoryId, MemoryScope, MemorySource, MemoryText, NewMemory, ScopeFilter, StoreError, Timestamp,
-    Trust, UndoneChange, WordCounts, WrittenMemory,
+use avocet_protocol::access::Trust;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{MemoryChangeId, MemoryId};
+use avocet_protocol::store::{
+    FoundMemory, Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeKind, MemoryScope,
+    MemorySource, MemoryText, NewMemory, ScopeFilter, StoreError, UndoneChange, WordCounts,
+    WrittenMemory,
 };
 
 use super::{FakeDaemon, KEY};

@@ -1,11 +1,15 @@
 //! The schedules of the fake daemon: one, `s1`, of its only chat.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    AddSchedule, CatchUp, ChatKind, Recurrence, Schedule, ScheduleCommand, ScheduleControl,
-    ScheduleError, ScheduleId, ScheduleOwner, ScheduleRule, ScheduleState, ScheduledWork, Sender,
-    ShownSchedule, StoreError, Timestamp, Trust,
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{ChatKind, Sender};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::ScheduleId;
+use avocet_protocol::schedule::{
+    AddSchedule, CatchUp, Recurrence, Schedule, ScheduleCommand, ScheduleControl, ScheduleError,
+    ScheduleOwner, ScheduleRule, ScheduleState, ScheduledWork, ShownSchedule,
 };
+use avocet_protocol::store::StoreError;
 
 use super::{FakeDaemon, session};
 

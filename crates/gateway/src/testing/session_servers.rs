@@ -1,8 +1,9 @@
 //! Servers of sessions, of which only those with a command start.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    SESSION_SERVER_PREFIX, SessionId, SessionServer, SessionServerStart, SessionServers,
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::session::{
+    SESSION_SERVER_PREFIX, SessionServer, SessionServerStart, SessionServers,
 };
 use tokio_util::sync::CancellationToken;
 

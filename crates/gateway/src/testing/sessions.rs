@@ -1,10 +1,12 @@
 //! The deletion and the only setting of conversations.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    DeletedSession, SenderId, SessionDeletion, SessionId, SessionOption, SessionOptionValue,
-    SessionOptions, SetOptionError, SetSessionOption, StoreError,
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::SenderId;
+use avocet_protocol::session::{
+    SessionOption, SessionOptionValue, SessionOptions, SetOptionError, SetSessionOption,
 };
+use avocet_protocol::store::{DeletedSession, SessionDeletion, StoreError};
 
 use super::{FakeDaemon, session};
 

@@ -5,12 +5,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    AddressFile, Attachment, AttachmentKind, AttachmentSource, ChatAddress, DirectoryNames,
-    FetchAddress, FetchError, FileStart, Files, FilesError, ProgramFile, ProgramFiles, SenderId,
-    Timestamp, Trust, TurnId, UploadError, UploadSink, UploadedFile, Uploads, WEB_CHANNEL,
-    WebConsole, WebError, WebLink, Workspaces,
+use avocet_protocol::access::Trust;
+use avocet_protocol::bus::{ProgramFile, ProgramFiles};
+use avocet_protocol::channel::{
+    AddressFile, FetchAddress, FetchError, UploadError, UploadSink, UploadedFile, Uploads,
+    WEB_CHANNEL, WebConsole, WebError, WebLink,
 };
+use avocet_protocol::chat::{Attachment, AttachmentKind, AttachmentSource, ChatAddress};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{SenderId, TurnId};
+use avocet_protocol::tool::{DirectoryNames, FileStart, Files, FilesError, Workspaces};
 
 use super::FakeDaemon;
 

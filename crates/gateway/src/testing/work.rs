@@ -1,12 +1,18 @@
 //! One job, one task and one dead letter.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    AcceptedAs, CancelledTask, ChildMode, Content, DeadId, DeadLetter, DeadLetters, DeadPage,
-    DeadReason, DeliveryId, Inbound, JobControl, JobId, JobLimits, JobRequest, JobRules, JobState,
-    JobStatus, MessageId, Publish, PublishError, RetriedLetter, SessionId, StoreError,
-    SubmittedJob, TaskPage, TaskView, Tasks, Timestamp, Total, TurnId, TurnState,
+use avocet_protocol::bus::{Publish, PublishError};
+use avocet_protocol::chat::{Content, Inbound, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{DeliveryId, JobId, MessageId, TurnId};
+use avocet_protocol::job::{JobControl, JobRequest};
+use avocet_protocol::store::{
+    AcceptedAs, CancelledTask, DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason, JobLimits,
+    JobRules, JobState, JobStatus, RetriedLetter, StoreError, SubmittedJob, TaskPage, TaskView,
+    Tasks, Total,
 };
+use avocet_protocol::tool::ChildMode;
+use avocet_protocol::turn::TurnState;
 
 use super::{FakeDaemon, KEY, session};
 

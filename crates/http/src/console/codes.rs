@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{SenderId, Timestamp};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::SenderId;
 use sha2::{Digest, Sha256};
 
 use crate::secret_bytes::{encode_hexadecimal, is_equal};

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use avocet_protocol::Timestamp;
+use avocet_protocol::clock::Timestamp;
 use avocet_text::plain_io;
 
 use super::private_file::write_private_file;

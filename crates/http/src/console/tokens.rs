@@ -8,7 +8,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::{SenderId, Timestamp};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::SenderId;
 use avocet_text::plain_io;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;

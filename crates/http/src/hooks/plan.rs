@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use avocet_protocol::{SenderId, SessionId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::SenderId;
 use avocet_text::Secret;
 use axum::http::HeaderName;
 use hmac::{Hmac, KeyInit, Mac};

@@ -1,6 +1,11 @@
 //! The answer to a request, as the log has it after the turn.
 
-use avocet_protocol::{CUT_OFF, FILTERED, MessageId, MessageStatus, Outcome, ProgramCall, Usage};
+use avocet_protocol::bus::ProgramCall;
+use avocet_protocol::chat::Outcome;
+use avocet_protocol::ids::MessageId;
+use avocet_protocol::model::Usage;
+use avocet_protocol::store::MessageStatus;
+use avocet_protocol::turn::{CUT_OFF, FILTERED};
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
@@ -117,7 +122,7 @@ fn without_fence(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::{FailureCode, TurnFailure};
+    use avocet_protocol::turn::{FailureCode, TurnFailure};
 
     use super::*;
 

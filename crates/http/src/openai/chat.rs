@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::ProgramRequest;
+use avocet_protocol::bus::ProgramRequest;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;

@@ -1,6 +1,6 @@
 //! An answer in the form of Chat Completions, whole or as chunks.
 
-use avocet_protocol::ProgramCall;
+use avocet_protocol::bus::ProgramCall;
 use axum::response::sse::Event;
 use serde_json::{Value, json};
 

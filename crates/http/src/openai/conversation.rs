@@ -1,6 +1,8 @@
 //! The conversation of a request.
 
-use avocet_protocol::{ChatId, IdError, MessageStatus, SessionId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::{ChatId, IdError};
+use avocet_protocol::store::MessageStatus;
 use axum::http::HeaderMap;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};

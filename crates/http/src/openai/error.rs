@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{FailureCode, TurnFailure};
+use avocet_protocol::turn::{FailureCode, TurnFailure};
 use axum::Json;
 use axum::http::StatusCode;
 use axum::http::header::{HeaderValue, RETRY_AFTER};

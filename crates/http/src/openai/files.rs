@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_gateway::{Ask, check_method_rights};
-use avocet_protocol::{ProgramFile, UploadSink, UploadedFile};
+use avocet_protocol::bus::ProgramFile;
+use avocet_protocol::channel::{UploadSink, UploadedFile};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -357,7 +358,7 @@ pub(crate) async fn remove_file(
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::Timestamp;
+    use avocet_protocol::clock::Timestamp;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use avocet_protocol::{ProgramCall, ProgramMessage};
+use avocet_protocol::bus::{ProgramCall, ProgramMessage};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::ClientRole;
+use avocet_protocol::access::ClientRole;
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::decode_json;
+use avocet_protocol::model::decode_json;
 use avocet_text::plain_json;
 use axum::extract::{FromRequest, Request};
 use serde::de::DeserializeOwned;

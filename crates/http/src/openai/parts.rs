@@ -1,6 +1,6 @@
 //! The parts of a message's content: text, pictures and other files, in the forms of both APIs.
 
-use avocet_protocol::AttachmentKind;
+use avocet_protocol::chat::AttachmentKind;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;

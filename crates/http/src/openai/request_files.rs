@@ -1,7 +1,7 @@
 //! The files of a request: their bytes come with it, from an earlier upload, or from an address.
 
 use avocet_gateway::PublishedFile;
-use avocet_protocol::AttachmentKind;
+use avocet_protocol::chat::AttachmentKind;
 use bytes::Bytes;
 
 use super::error::OpenAiError;

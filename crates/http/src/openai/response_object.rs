@@ -1,6 +1,7 @@
 //! An answer in the form of Responses, whole or as events.
 
-use avocet_protocol::{MessageId, ProgramCall};
+use avocet_protocol::bus::ProgramCall;
+use avocet_protocol::ids::MessageId;
 use axum::response::sse::Event;
 use serde_json::{Value, json};
 

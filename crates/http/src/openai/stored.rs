@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use avocet_gateway::DeleteSession;
-use avocet_protocol::MessageStatus;
+use avocet_protocol::store::MessageStatus;
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! The tools that a request's client runs, and the form of the answer.
 
-use avocet_protocol::ProgramTool;
+use avocet_protocol::bus::ProgramTool;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -4,7 +4,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use avocet_gateway::{Ask, ProgramAsk, SocketMethod, check_rights};
-use avocet_protocol::{DedupeKey, MessageId, MessageStatus, ProgramRequest, TurnEvent};
+use avocet_protocol::bus::ProgramRequest;
+use avocet_protocol::ids::{DedupeKey, MessageId};
+use avocet_protocol::store::MessageStatus;
+use avocet_protocol::turn::TurnEvent;
 use axum::http::StatusCode;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::DropGuard;

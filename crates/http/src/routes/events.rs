@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use avocet_gateway::{ListEvents, Subscribe, Trace};
-use avocet_protocol::{EventSeq, SessionId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::store::EventSeq;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;

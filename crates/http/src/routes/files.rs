@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use avocet_gateway::{Ask, ShowSession, check_rights};
-use avocet_protocol::{
-    AttachmentSource, MAX_SENT_FILE_BYTES, SessionId, TurnId, UploadSink, UploadedFile,
-};
+use avocet_protocol::channel::{UploadSink, UploadedFile};
+use avocet_protocol::chat::{AttachmentSource, MAX_SENT_FILE_BYTES, SessionId};
+use avocet_protocol::ids::TurnId;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -116,7 +116,7 @@ pub(crate) async fn of_reply(
     caller: HttpCaller,
     PathPart((session, turn, index)): PathPart<(String, String, usize)>,
 ) -> Result<Response, Problem> {
-    let wrong = |error: avocet_protocol::IdError| Problem::bad_request(error.to_string());
+    let wrong = |error: avocet_protocol::ids::IdError| Problem::bad_request(error.to_string());
     let session = SessionId::parse(&session).map_err(wrong)?;
     let turn: TurnId = turn.parse().map_err(wrong)?;
     let show = ShowSession::new(session);
@@ -128,7 +128,7 @@ pub(crate) async fn of_reply(
     let missing = || Problem::not_found(format!("{turn} of {session} has sent no file {index}"));
     let file = sent.get(index).ok_or_else(missing)?;
     let AttachmentSource::Workspace(path) = &file.source else { return Err(missing()) };
-    let unreadable = |error: avocet_protocol::FilesError| {
+    let unreadable = |error: avocet_protocol::tool::FilesError| {
         Problem::not_found(format!("the file cannot be read any more: {error}"))
     };
     let workspace = state.parts.workspaces.of(Some(turn)).await.map_err(unreadable)?;

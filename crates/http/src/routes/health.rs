@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::DaemonStatus;
+use avocet_protocol::daemon::DaemonStatus;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};

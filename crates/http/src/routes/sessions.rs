@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use avocet_gateway::{DeleteSession, ListSent, ListSessions, SearchSessions, ShowSession};
-use avocet_protocol::SessionRow;
+use avocet_protocol::store::SessionRow;
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::WebAsset;
+use avocet_protocol::channel::WebAsset;
 use axum::Json;
 use axum::extract::State;
 use axum::http::header::{

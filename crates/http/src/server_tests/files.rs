@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use avocet_gateway::testing::UPLOAD_LIMIT;
-use avocet_protocol::{AttachmentKind, AttachmentSource, ClientFile};
+use avocet_protocol::channel::ClientFile;
+use avocet_protocol::chat::{AttachmentKind, AttachmentSource};
 use avocet_testkit::http_client::{HttpConnection, RawHttpAnswer, exchange};
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! Health, readiness and metrics.
 
-use avocet_protocol::DaemonStatus;
+use avocet_protocol::daemon::DaemonStatus;
 use avocet_testkit::http_client::{RawHttpAnswer, exchange};
 
 use super::routes::status;

@@ -1,7 +1,7 @@
 //! Incoming webhooks.
 
 use avocet_gateway::testing::session;
-use avocet_protocol::Content;
+use avocet_protocol::chat::Content;
 use avocet_testkit::http_client::{RawHttpAnswer, exchange};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::json;

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use avocet_gateway::testing::session;
-use avocet_protocol::{Outcome, TurnEvent, TurnEvents};
+use avocet_protocol::chat::Outcome;
+use avocet_protocol::turn::{TurnEvent, TurnEvents};
 use avocet_testkit::http_client::{HttpConnection, RawHttpAnswer, exchange};
 use serde_json::{Value, json};
 

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use avocet_gateway::testing::session;
-use avocet_protocol::{
-    Content, MessageId, Outcome, PublishError, StoreError, TurnEvent, TurnEvents, TurnId,
-};
+use avocet_protocol::bus::PublishError;
+use avocet_protocol::chat::{Content, Outcome};
+use avocet_protocol::ids::{MessageId, TurnId};
+use avocet_protocol::store::StoreError;
+use avocet_protocol::turn::{TurnEvent, TurnEvents};
 use serde_json::json;
 
 use super::world::World;

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use avocet_gateway::testing::session;
-use avocet_protocol::{
-    ChatAddress, Content, Delivery, DeliveryId, ForClient, Handover, MessageId, Outcome,
-    ProgramRequest, StartedMessage, TurnEvent, TurnEvents, TurnId,
-};
+use avocet_protocol::bus::ProgramRequest;
+use avocet_protocol::channel::{ForClient, Handover};
+use avocet_protocol::chat::{ChatAddress, Content, Delivery, Outcome};
+use avocet_protocol::ids::{DeliveryId, MessageId, TurnId};
+use avocet_protocol::turn::{StartedMessage, TurnEvent, TurnEvents};
 use avocet_testkit::http_client::{HttpConnection, RawHttpAnswer, exchange};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;

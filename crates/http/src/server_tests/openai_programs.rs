@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use avocet_gateway::testing::{FakeAnswer, session};
-use avocet_protocol::{
-    AttachmentKind, CUT_OFF, ClientFile, FetchError, Inbound, Outcome, ProgramCall, ProgramMessage,
-    TurnEvent, TurnEvents, Usage,
-};
+use avocet_protocol::bus::{ProgramCall, ProgramMessage};
+use avocet_protocol::channel::{ClientFile, FetchError};
+use avocet_protocol::chat::{AttachmentKind, Inbound, Outcome};
+use avocet_protocol::model::Usage;
+use avocet_protocol::turn::{CUT_OFF, TurnEvent, TurnEvents};
 use avocet_testkit::http_client::RawHttpAnswer;
 use serde_json::{Map, Value, json};
 
@@ -277,7 +278,7 @@ async fn openai_files_are_handed_to_the_daemon_while_the_request_waits() {
         let inbound = asked(&world, 0);
         let attachment = inbound.content.attachments[0].clone();
         assert_eq!(attachment.kind, AttachmentKind::Image);
-        let avocet_protocol::AttachmentSource::Platform(reference) = attachment.source else {
+        let avocet_protocol::chat::AttachmentSource::Platform(reference) = attachment.source else {
             panic!("{attachment:?}")
         };
         let file = ClientFile::parse(&reference).unwrap();

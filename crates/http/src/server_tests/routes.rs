@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use avocet_gateway::testing::{BUSY, KEY, session};
-use avocet_protocol::DaemonStatus;
+use avocet_protocol::daemon::DaemonStatus;
 use serde_json::{Value, json};
 
 use super::world::World;

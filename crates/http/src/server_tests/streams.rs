@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use avocet_gateway::testing::session;
-use avocet_protocol::{MessageId, Outcome, TurnEvent, TurnEvents, TurnId};
+use avocet_protocol::chat::Outcome;
+use avocet_protocol::ids::{MessageId, TurnId};
+use avocet_protocol::turn::{TurnEvent, TurnEvents};
 use serde_json::{Value, json};
 
 use super::world::World;

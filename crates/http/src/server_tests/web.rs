@@ -4,7 +4,8 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{SenderId, WebLink};
+use avocet_protocol::channel::WebLink;
+use avocet_protocol::ids::SenderId;
 use avocet_supervise::Group;
 use avocet_testkit::http_client::{HttpConnection, RawHttpAnswer, exchange};
 use avocet_testkit::{FakeDestinations, ManualClock};

@@ -1,6 +1,6 @@
 //! The endpoints of channels.
 
-use avocet_protocol::WebhookError;
+use avocet_protocol::channel::WebhookError;
 use avocet_testkit::http_client::{HttpConnection, RawHttpAnswer, exchange};
 
 use super::world::{TOKEN, TestRequest, World};

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use avocet_gateway::testing::FakeDaemon;
-use avocet_protocol::{ChannelWebhook, ClientRole, WebAsset, Webhook, WebhookError};
+use avocet_protocol::access::ClientRole;
+use avocet_protocol::channel::{ChannelWebhook, WebAsset, Webhook, WebhookError};
 use avocet_supervise::Group;
 use avocet_testkit::http_client::{HttpConnection, RawHttpAnswer, exchange};
 use avocet_testkit::{FakeDestinations, ManualClock};

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use avocet_protocol::{Arguments, ToolCall, Usage};
+use avocet_protocol::model::{Arguments, ToolCall, Usage};
 use serde_json::{Value, json};
 
 use crate::dialects::repair_arguments;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_net::{HttpClient, NetError};
-use avocet_protocol::{Clock, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::model::{Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest};
 use avocet_text::Secret;
 use serde_json::Value;
 

@@ -1,8 +1,9 @@
 //! The request body (Anthropic API reference, "Create a Message").
 
-use avocet_protocol::{
-    Effort, Image, ImageRef, Message, Messages, ModelRequest, Reasoning, SentCall, ToolSpec,
+use avocet_protocol::model::{
+    Effort, Image, ImageRef, Message, Messages, ModelRequest, Reasoning, SentCall,
 };
+use avocet_protocol::tool::ToolSpec;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;

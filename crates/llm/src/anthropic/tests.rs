@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{Image, ImageRef, Message, Messages, Usage};
+use avocet_protocol::model::{Image, ImageRef, Message, Messages, Usage};
 use avocet_testkit::anthropic::{AnthropicFake, KEY, MODEL, event};
 use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
@@ -54,7 +54,8 @@ async fn anthropic_request_has_the_format_of_the_api() {
 
 fn assistant(text: &str, ids: &[&str]) -> Message {
     let Message::Assistant { calls, .. } = &sample_request().messages[4] else { panic!() };
-    let call = |id: &&str| avocet_protocol::SentCall { id: (*id).to_owned(), ..calls[0].clone() };
+    let call =
+        |id: &&str| avocet_protocol::model::SentCall { id: (*id).to_owned(), ..calls[0].clone() };
     Message::assistant(text, ids.iter().map(call).collect())
 }
 

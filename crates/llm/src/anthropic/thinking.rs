@@ -1,6 +1,6 @@
 //! The forms of thinking that Claude models take (Anthropic API, "Adaptive thinking" and "Effort").
 
-use avocet_protocol::Effort;
+use avocet_protocol::model::Effort;
 use serde::Serialize;
 
 /// The thinking of the model.

@@ -1,6 +1,6 @@
 //! Reasoning before a call: sent back unchanged, and only to the same model.
 
-use avocet_protocol::{Effort, Message, Reasoning, RequestOptions, SentCall};
+use avocet_protocol::model::{Effort, Message, Reasoning, RequestOptions, SentCall};
 use avocet_testkit::anthropic::{
     ADAPTIVE, AnthropicFake, KEY, MODEL, THINKER, redacted, signature,
 };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{Message, ModelRequest};
+use avocet_protocol::model::{Message, ModelRequest};
 use avocet_testkit::ModelAnswer;
 use serde_json::{Value, json};
 

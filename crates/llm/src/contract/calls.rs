@@ -1,6 +1,6 @@
 //! Tool calls in all formats (F8).
 
-use avocet_protocol::Arguments;
+use avocet_protocol::model::Arguments;
 use avocet_testkit::ModelAnswer;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::ModelError;
+use avocet_protocol::model::ModelError;
 use avocet_testkit::ModelAnswer;
 use avocet_testkit::http::{HttpFake, Piece};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use avocet_protocol::{Delta, Model, ModelError, ModelReply};
+use avocet_protocol::model::{Delta, Model, ModelError, ModelReply};
 use avocet_testkit::http::Piece;
 use avocet_testkit::{ManualClock, ModelAnswer, Scripted, ScriptedModel};
 use futures_util::future::{Either, select};

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use avocet_protocol::ModelError;
+use avocet_protocol::model::ModelError;
 use avocet_testkit::ModelAnswer;
 use avocet_testkit::http::Piece;
 

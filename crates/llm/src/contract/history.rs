@@ -1,6 +1,6 @@
 //! Conversation history in a form that the API accepts (F1).
 
-use avocet_protocol::{Message, Model, ModelRequest, Reasoning, SentCall};
+use avocet_protocol::model::{Message, Model, ModelRequest, Reasoning, SentCall};
 use avocet_testkit::ModelAnswer;
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! Limits on the length of an answer. Memory is bounded for any server; a longer answer ends there
 //! and is marked as truncated.
 
-use avocet_protocol::{Arguments, ModelError, ToolCall};
+use avocet_protocol::model::{Arguments, ModelError, ToolCall};
 use avocet_testkit::ModelAnswer;
 use avocet_testkit::http::Piece;
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{ModelError, ModelReply};
+use avocet_protocol::model::{ModelError, ModelReply};
 use avocet_testkit::http::Piece;
 use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::json;

@@ -17,7 +17,7 @@ mod wires;
 
 use std::sync::Arc;
 
-use avocet_protocol::{Model, Usage};
+use avocet_protocol::model::{Model, Usage};
 use avocet_testkit::http::Piece;
 use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! Pictures, for models that see them.
 
-use avocet_protocol::ModelReply;
+use avocet_protocol::model::ModelReply;
 use avocet_testkit::ModelAnswer;
 use serde_json::Value;
 

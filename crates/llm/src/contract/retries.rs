@@ -1,6 +1,6 @@
 //! Temporary errors: retried, up to a maximum number of attempts (F31).
 
-use avocet_protocol::ModelError;
+use avocet_protocol::model::ModelError;
 use avocet_testkit::ModelAnswer;
 use avocet_testkit::http::Piece;
 

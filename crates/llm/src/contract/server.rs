@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use avocet_protocol::{Model, ModelReply};
+use avocet_protocol::model::{Model, ModelReply};
 use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::Value;
 

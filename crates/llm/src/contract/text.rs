@@ -1,7 +1,7 @@
 //! Text: shown while it streams, independent of the division into pieces, with token counts, and
 //! without hidden parts.
 
-use avocet_protocol::{Spent, Usage};
+use avocet_protocol::model::{Spent, Usage};
 use avocet_testkit::ModelAnswer;
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! A call of a tool, together with its result.
 
-use avocet_protocol::SentCall;
+use avocet_protocol::model::SentCall;
 
 /// A call and its result.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,8 @@
 //! `<arg_value>`, in the spelling of any family ([`marks`]). Values stand there as they are, without
 //! escapes, and may hold markup themselves.
 
-use avocet_protocol::{Arguments, ToolCall, ToolSpec};
+use avocet_protocol::model::{Arguments, ToolCall};
+use avocet_protocol::tool::ToolSpec;
 use serde_json::{Map, Value};
 
 use super::lenient::{self, MissingBrackets};

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use avocet_protocol::Delta;
+use avocet_protocol::model::Delta;
 
 use super::{ReplyReader, StreamedReply, TextEnd};
 use crate::fuzzing::corpus_tools;

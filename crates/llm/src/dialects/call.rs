@@ -1,6 +1,7 @@
 //! Converts a JSON value into calls. Accepts all the key names that models use.
 
-use avocet_protocol::{Arguments, ToolCall, ToolSpec};
+use avocet_protocol::model::{Arguments, ToolCall};
+use avocet_protocol::tool::ToolSpec;
 use serde_json::{Map, Value};
 
 use super::lenient::{self, LenientError, MissingBrackets};

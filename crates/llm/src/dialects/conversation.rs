@@ -1,6 +1,7 @@
 //! Converts a conversation so that its tools, calls and results are text.
 
-use avocet_protocol::{ImageRef, Message, SentCall, ToolSpec};
+use avocet_protocol::model::{ImageRef, Message, SentCall};
+use avocet_protocol::tool::ToolSpec;
 
 use super::{AnsweredCall, Dialect};
 

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use avocet_protocol::{Arguments, ToolCall, ToolSpec};
+use avocet_protocol::model::{Arguments, ToolCall};
+use avocet_protocol::tool::ToolSpec;
 use serde_json::Value;
 
 use super::read::ParsedReply;

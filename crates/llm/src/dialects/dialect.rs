@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use avocet_protocol::{SentCall, ToolCall, ToolSpec};
+use avocet_protocol::model::{SentCall, ToolCall};
+use avocet_protocol::tool::ToolSpec;
 
 use super::{AnsweredCall, words};
 

@@ -1,7 +1,7 @@
 //! Reads arguments as Gemma's models write them: `{path:<escape>a<escape>,line:3}`. Names are bare,
 //! and strings stand between two equal tokens.
 
-use avocet_protocol::ToolSpec;
+use avocet_protocol::tool::ToolSpec;
 use serde_json::{Map, Value};
 
 use super::{lenient, schema};

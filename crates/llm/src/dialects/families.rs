@@ -2,7 +2,8 @@
 //! Their calls are read by [`marked`], because models mix the formats. A row has the marks of a
 //! family, beside those in [`CALL_MARKS`], and a template for its calls.
 
-use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
+use avocet_protocol::model::{Arguments, SentCall, ToolCall};
+use avocet_protocol::tool::ToolSpec;
 use serde_json::Value;
 
 use super::marks::{self, MarkPlace};

@@ -1,7 +1,8 @@
 //! `harmony`: a message on a channel to `functions.NAME`, the format of gpt-oss ("OpenAI harmony
 //! response format", function calls). Also reads it if a server has removed the control tokens.
 
-use avocet_protocol::{Arguments, SentCall, ToolSpec};
+use avocet_protocol::model::{Arguments, SentCall};
+use avocet_protocol::tool::ToolSpec;
 use serde_json::Value;
 
 use super::lenient::{self, MissingBrackets};

@@ -1,7 +1,8 @@
 //! `hermes`: JSON between `<tool_call>` and `</tool_call>`, the format of Hermes, Qwen and related
 //! models.
 
-use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
+use avocet_protocol::model::{Arguments, SentCall, ToolCall};
+use avocet_protocol::tool::ToolSpec;
 
 use super::call::{self, CallEvidence};
 use super::lenient::{self, MissingBrackets};

@@ -1,6 +1,7 @@
 //! `json`: an object with the tool and its arguments, bare or in a fence.
 
-use avocet_protocol::{SentCall, ToolCall, ToolSpec};
+use avocet_protocol::model::{SentCall, ToolCall};
+use avocet_protocol::tool::ToolSpec;
 
 use super::call::{self, CallEvidence};
 use super::{Dialect, DialectMatch, ReplyPosition, match_of_calls, words};

@@ -1,6 +1,7 @@
 //! `llama`: `<|python_tag|>` and an object with `name` and `parameters`, or calls in Python syntax.
 
-use avocet_protocol::{SentCall, ToolCall, ToolSpec};
+use avocet_protocol::model::{SentCall, ToolCall};
+use avocet_protocol::tool::ToolSpec;
 
 use super::call::CallEvidence;
 use super::{

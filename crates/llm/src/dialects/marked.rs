@@ -2,7 +2,8 @@
 //! in a few shapes, and mix these: a JSON object, a name followed by its arguments, a tag for each
 //! argument, or a call in Python syntax.
 
-use avocet_protocol::{Arguments, ToolCall, ToolSpec};
+use avocet_protocol::model::{Arguments, ToolCall};
+use avocet_protocol::tool::ToolSpec;
 use serde_json::{Map, Value};
 
 use super::call::{self, CallEvidence, JsonText};

@@ -28,7 +28,8 @@ mod tags;
 mod words;
 mod xml;
 
-use avocet_protocol::{Message, ToolSpec};
+use avocet_protocol::model::Message;
+use avocet_protocol::tool::ToolSpec;
 
 pub(crate) use answered_call::AnsweredCall;
 pub(crate) use call::{given_arguments, known_elsewhere, repair_arguments};

@@ -1,7 +1,8 @@
 //! Reads calls in Python syntax: `read_file(path="a", limit=3)`. Outside of markup, only offered
 //! tools count, because much other text has this form.
 
-use avocet_protocol::{Arguments, ToolCall, ToolSpec};
+use avocet_protocol::model::{Arguments, ToolCall};
+use avocet_protocol::tool::ToolSpec;
 use serde_json::{Map, Value};
 
 use super::call::{self, CallEvidence};

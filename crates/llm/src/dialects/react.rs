@@ -1,7 +1,8 @@
 //! `react`: `Thought:`, `Action:` and `Action Input:` from the model, `Observation:` from the
 //! agent, and `Final Answer:` at the end.
 
-use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
+use avocet_protocol::model::{Arguments, SentCall, ToolCall};
+use avocet_protocol::tool::ToolSpec;
 use serde_json::Value;
 
 use super::call;

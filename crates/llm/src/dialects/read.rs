@@ -1,6 +1,7 @@
 //! Splits a reply into its text and its calls.
 
-use avocet_protocol::{ToolCall, ToolSpec};
+use avocet_protocol::model::ToolCall;
+use avocet_protocol::tool::ToolSpec;
 
 use super::{DIALECTS, Dialect, DialectMatch, FAMILIES, ReplyPosition, TextEnd, invented};
 use crate::call_marks::{may_begin, stray_token};

@@ -1,6 +1,7 @@
 //! Reads a tool's JSON Schema for the dialects: the arguments, their order and their types.
 
-use avocet_protocol::{Arguments, ToolCall, ToolSpec};
+use avocet_protocol::model::{Arguments, ToolCall};
+use avocet_protocol::tool::ToolSpec;
 use serde_json::{Map, Value};
 
 use super::lenient::{self, MissingBrackets};

@@ -12,7 +12,8 @@
 //!
 //! `--json '{...}'` sets all arguments at once.
 
-use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
+use avocet_protocol::model::{Arguments, SentCall, ToolCall};
+use avocet_protocol::tool::ToolSpec;
 use serde_json::{Map, Value};
 
 use super::{Dialect, ReplyPosition, call, lenient, schema};

@@ -1,6 +1,6 @@
 //! Filters a streamed reply: shows text as soon as it can no longer become a call.
 
-use avocet_protocol::Delta;
+use avocet_protocol::model::Delta;
 
 use super::TextEnd;
 use super::read::{ParsedReply, ReaderState, ReplyReader};

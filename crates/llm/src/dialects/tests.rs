@@ -1,7 +1,7 @@
 //! Tests for all dialects: they are distinguished, read the same however the reply is divided,
 //! terminate, and never panic.
 
-use avocet_protocol::{Arguments, ImageRef, Message, SentCall, ToolCall};
+use avocet_protocol::model::{Arguments, ImageRef, Message, SentCall, ToolCall};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -168,7 +168,7 @@ fn dialects_show_a_block_that_cannot_be_a_call_while_it_streams() {
             let shown = std::sync::Mutex::new(String::new());
             for piece in [begun, " a\n", "more of it\n"] {
                 streamed.push(piece, |delta| {
-                    if let avocet_protocol::Delta::Text(text) = delta {
+                    if let avocet_protocol::model::Delta::Text(text) = delta {
                         shown.lock().unwrap().push_str(text);
                     }
                 });
@@ -189,7 +189,7 @@ fn dialects_withhold_a_block_that_names_a_tool_only_if_it_can_be_a_call() {
         let mut streamed = super::StreamedReply::new(reader);
         let shown = std::sync::Mutex::new(String::new());
         streamed.push("```bash\ncat README.md\nmore of it\n", |delta| {
-            if let avocet_protocol::Delta::Text(text) = delta {
+            if let avocet_protocol::model::Delta::Text(text) = delta {
                 shown.lock().unwrap().push_str(text);
             }
         });

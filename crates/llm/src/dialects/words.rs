@@ -3,7 +3,8 @@
 
 use std::fmt::Write;
 
-use avocet_protocol::{SentCall, ToolSpec, is_rare};
+use avocet_protocol::model::SentCall;
+use avocet_protocol::tool::{ToolSpec, is_rare};
 use serde_json::{Map, Value, json};
 
 use super::{AnsweredCall, schema};

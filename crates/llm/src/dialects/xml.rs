@@ -1,7 +1,8 @@
 //! `xml`: `<tool_use><tool>name</tool><args>{...}</args></tool_use>`, and other tag formats:
 //! `<function=name>`, `<invoke name="...">`, `<tool name="..." path="..."/>`, `<read_file>`.
 
-use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
+use avocet_protocol::model::{Arguments, SentCall, ToolCall};
+use avocet_protocol::tool::ToolSpec;
 use serde_json::{Map, Value};
 
 use super::call::{create_call, known_elsewhere, parse_arguments};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Arguments, Money, ToolCall, Usage};
+use avocet_protocol::model::{Arguments, Money, ToolCall, Usage};
 use serde_json::Value;
 
 use crate::openai::codes;
@@ -79,7 +79,7 @@ pub(crate) trait StreamedAnswer: Default + Send {
 pub(crate) struct CompleteAnswer {
     pub(crate) text: String,
     pub(crate) calls: Vec<ToolCall>,
-    /// The value of [`Reasoning::content`](avocet_protocol::Reasoning::content).
+    /// The value of [`Reasoning::content`](avocet_protocol::model::Reasoning::content).
     pub(crate) reasoning: Option<Value>,
     /// Bytes of reasoning, as far as the reasoning was readable.
     pub(crate) thought: u64,

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use avocet_net::{HttpResponse, NetError};
-use avocet_protocol::{ModelError, decode_json};
+use avocet_protocol::model::{ModelError, decode_json};
 use serde_json::Value;
 
 use super::length::close_json;

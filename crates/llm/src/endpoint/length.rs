@@ -1,9 +1,9 @@
 //! Limits the length of an answer. Whatever a server sends, one answer takes a bounded amount of
 //! memory. A longer answer is cut there and marked as truncated ([`ModelReply::truncated`]).
 //!
-//! [`ModelReply::truncated`]: avocet_protocol::ModelReply
+//! [`ModelReply::truncated`]: avocet_protocol::model::ModelReply
 
-use avocet_protocol::{Arguments, ToolCall};
+use avocet_protocol::model::{Arguments, ToolCall};
 
 /// Bytes that are kept of one answer: text, reasoning and arguments together. About 500,000 tokens.
 pub(crate) const MAX_ANSWER: usize = 2 * 1024 * 1024;

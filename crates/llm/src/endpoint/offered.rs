@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use avocet_protocol::{ModelError, Price};
+use avocet_protocol::model::{ModelError, Price};
 use serde_json::Value;
 
 use super::{ModelEndpoint, StreamedAnswer};

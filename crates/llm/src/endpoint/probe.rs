@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{Message, ModelError, ModelRequest, decode_json};
+use avocet_protocol::model::{Message, ModelError, ModelRequest, decode_json};
 use avocet_text::nearest;
 use serde_json::Value;
 

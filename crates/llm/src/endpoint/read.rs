@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use avocet_net::{HttpResponse, NetError};
-use avocet_protocol::{Arguments, Delta, ModelError, ToolCall};
+use avocet_protocol::model::{Arguments, Delta, ModelError, ToolCall};
 use futures_util::stream::{BoxStream, StreamExt};
 use serde_json::Value;
 

@@ -5,7 +5,7 @@
 //! on more than the model. Examples: some Gemini prices depend on the length of the request, and
 //! prices of open models depend on the company that runs them.
 
-use avocet_protocol::Price;
+use avocet_protocol::model::Price;
 use avocet_text::{fits, specificity};
 
 use super::SourcedFacts;

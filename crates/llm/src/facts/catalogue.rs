@@ -1,7 +1,7 @@
 //! The catalogue of models: context, output, abilities and prices by the host of a server. The
 //! shipped one is a text that is searched in place, so that it costs no memory.
 
-use avocet_protocol::Price;
+use avocet_protocol::model::Price;
 
 use super::SourcedFacts;
 use super::bad_catalogue::BadCatalogue;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{Effort, Price};
+use avocet_protocol::model::{Effort, Price};
 use avocet_text::{fits, specificity};
 use schemars::JsonSchema;
 use serde::Deserialize;

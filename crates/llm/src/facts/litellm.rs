@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use avocet_protocol::decode_json;
+use avocet_protocol::model::decode_json;
 use serde_json::Value;
 
 use super::bad_catalogue::BadCatalogue;

@@ -1,6 +1,6 @@
 //! The tools for reading the corpus of replies.
 
-use avocet_protocol::ToolSpec;
+use avocet_protocol::tool::ToolSpec;
 use serde_json::{Value, json};
 
 /// The tools that the replies of the corpus call.

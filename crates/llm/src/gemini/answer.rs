@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{ToolCall, Usage};
+use avocet_protocol::model::{ToolCall, Usage};
 use serde_json::{Value, json};
 
 use super::signatures::AnswerSignatures;

@@ -12,8 +12,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_net::{HttpClient, NetError};
-use avocet_protocol::{
-    Arguments, Clock, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest,
+use avocet_protocol::clock::Clock;
+use avocet_protocol::model::{
+    Arguments, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest,
 };
 use avocet_text::Secret;
 use serde_json::Value;

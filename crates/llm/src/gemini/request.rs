@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use avocet_protocol::{
-    Effort, Image, ImageRef, Message, ModelRequest, Reasoning, SentCall, ToolSpec,
-};
+use avocet_protocol::model::{Effort, Image, ImageRef, Message, ModelRequest, Reasoning, SentCall};
+use avocet_protocol::tool::ToolSpec;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;

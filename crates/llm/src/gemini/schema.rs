@@ -3,7 +3,7 @@
 //! objects without known properties; such an argument is requested as a string with JSON, and
 //! parsed afterwards.
 
-use avocet_protocol::is_rare;
+use avocet_protocol::tool::is_rare;
 use serde_json::{Map, Value, json};
 
 /// Keys that are copied unchanged, for any type.

@@ -1,7 +1,7 @@
 //! Signatures by which a model recognises its reasoning before a call (Gemini API, "Thought
 //! signatures"). They are stored unchanged and sent back at the same place.
 
-use avocet_protocol::Reasoning;
+use avocet_protocol::model::Reasoning;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

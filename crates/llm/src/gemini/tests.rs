@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use avocet_protocol::{Image, ImageRef, Message, Messages, ToolCall, ToolSpec, Usage};
+use avocet_protocol::model::{Image, ImageRef, Message, Messages, ToolCall, Usage};
+use avocet_protocol::tool::ToolSpec;
 use avocet_testkit::gemini::{GeminiFake, KEY, MODEL, event};
 use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
@@ -96,7 +97,8 @@ fn gemini_url_names_a_model_with_or_without_its_collection() {
 
 fn assistant(text: &str, ids: &[&str]) -> Message {
     let Message::Assistant { calls, .. } = &sample_request().messages[4] else { panic!() };
-    let call = |id: &&str| avocet_protocol::SentCall { id: (*id).to_owned(), ..calls[0].clone() };
+    let call =
+        |id: &&str| avocet_protocol::model::SentCall { id: (*id).to_owned(), ..calls[0].clone() };
     Message::assistant(text, ids.iter().map(call).collect())
 }
 

@@ -1,7 +1,7 @@
 //! The thinking settings of Gemini models (Gemini API, "Thinking"): a level from Gemini 3 on, a
 //! budget before. A request with both is refused.
 
-use avocet_protocol::Effort;
+use avocet_protocol::model::Effort;
 
 /// The way in which a model is told how much to think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl GeminiThinking {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::Effort::{High, Low, Medium, Off};
+    use avocet_protocol::model::{Effort::High, Effort::Low, Effort::Medium, Effort::Off};
 
     use super::*;
 

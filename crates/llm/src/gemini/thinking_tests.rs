@@ -1,7 +1,7 @@
 //! Reasoning before a call: hidden. Its signatures are sent back at the same places, and only to
 //! the same model.
 
-use avocet_protocol::{Effort, Message, Reasoning, RequestOptions, SentCall};
+use avocet_protocol::model::{Effort, Message, Reasoning, RequestOptions, SentCall};
 use avocet_testkit::gemini::{GeminiFake, KEY, MODEL, SKIPPED, event, signature};
 use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};

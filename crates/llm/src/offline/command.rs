@@ -1,6 +1,7 @@
 //! Plain commands: `read_file README.md --start_line 3`.
 
-use avocet_protocol::{Arguments, ToolCall, ToolSpec};
+use avocet_protocol::model::{Arguments, ToolCall};
+use avocet_protocol::tool::ToolSpec;
 use serde_json::{Map, Value, json};
 
 /// A parsed command of the user.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use avocet_net::NetError;
-use avocet_protocol::Clock;
+use avocet_protocol::clock::Clock;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -10,10 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Clock, Delta, Deltas, END_OF_INSTRUCTIONS, JOB_BRANCH, Message, Messages, Model, ModelError,
-    ModelFacts, ModelReply, ModelRequest, Price, ToolSpec, without_marks,
+use avocet_protocol::bus::END_OF_INSTRUCTIONS;
+use avocet_protocol::clock::Clock;
+use avocet_protocol::job::JOB_BRANCH;
+use avocet_protocol::model::{
+    Delta, Deltas, Message, Messages, Model, ModelError, ModelFacts, ModelReply, ModelRequest,
+    Price, without_marks,
 };
+use avocet_protocol::tool::ToolSpec;
 use serde_json::Value;
 
 use command::OfflineCommand;

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use avocet_protocol::{Arguments, SentCall, ToolCall};
+use avocet_protocol::model::{Arguments, SentCall, ToolCall};
 use avocet_testkit::ManualClock;
 use serde_json::{Map, json};
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{ToolCall, Usage};
+use avocet_protocol::model::{ToolCall, Usage};
 use serde_json::Value;
 
 use crate::dialects::given_arguments;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_net::HttpClient;
-use avocet_protocol::{Clock, decode_json, within};
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::model::decode_json;
 use avocet_text::Secret;
 use futures_util::lock::Mutex;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Requests for a model's card: their content, their number, and the effect of the answer.
 
-use avocet_protocol::{Money, Usage};
+use avocet_protocol::model::{Money, Usage};
 use avocet_testkit::http::{Piece, whole};
 use avocet_testkit::ollama::{Card as Known, MODEL, OllamaFake};
 use avocet_testkit::{ManualClock, ModelAnswer};

@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_net::{HttpClient, NetError};
-use avocet_protocol::{
-    Clock, Deltas, Effort, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Price,
+use avocet_protocol::clock::Clock;
+use avocet_protocol::model::{
+    Deltas, Effort, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Price,
 };
 use avocet_text::Secret;
 use serde_json::Value;

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{
-    Effort, Image, ImageRef, Message, ModelRequest, SentCall, ToolSpec, is_rare,
-};
+use avocet_protocol::model::{Effort, Image, ImageRef, Message, ModelRequest, SentCall};
+use avocet_protocol::tool::{ToolSpec, is_rare};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;

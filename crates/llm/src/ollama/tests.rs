@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use avocet_protocol::{
+use avocet_protocol::model::{
     Arguments, Image, ImageRef, Message, Messages, Reasoning, RequestOptions, SentCall, ToolCall,
 };
 use avocet_testkit::http::Piece;
@@ -89,7 +89,7 @@ async fn ollama_request_writes_a_true_schema_as_an_empty_object() {
     let anything = json!({ "x": true, "y": { "anyOf": [true, { "type": "string" }] },
         "z": { "properties": { "x": true } } });
     let mut request = sample_request();
-    request.tools = Arc::new([avocet_protocol::ToolSpec {
+    request.tools = Arc::new([avocet_protocol::tool::ToolSpec {
         name: "f".to_owned(),
         group: String::new(),
         description: "d".to_owned(),

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use avocet_protocol::{Money, ToolCall, Usage};
+use avocet_protocol::model::{Money, ToolCall, Usage};
 
 use super::state::{AddedState, ArrivingState, has_call_state};
 use crate::cost::read_cost;

@@ -1,6 +1,6 @@
 //! Finds the `base_url` that was meant, if the server has its API at a similar one.
 
-use avocet_protocol::ModelError;
+use avocet_protocol::model::ModelError;
 
 use super::OpenAi;
 use super::answer::OpenAiChatAnswer;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use avocet_net::{HttpClient, NetError};
-use avocet_protocol::Clock;
+use avocet_protocol::clock::Clock;
 use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -4,7 +4,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{decode_json, within};
+use avocet_protocol::clock::within;
+use avocet_protocol::model::decode_json;
 use serde_json::Value;
 
 use crate::endpoint::ModelEndpoint;

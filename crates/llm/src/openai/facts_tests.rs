@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use avocet_protocol::Model;
+use avocet_protocol::model::Model;
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::{HttpFake, Piece, whole};
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake};

@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use avocet_net::NetError;
-use avocet_protocol::{Clock, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::model::{Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest};
 use avocet_text::Secret;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Odd fields of chat completions. Cases for all wires are in `odd_answer_tests.rs`.
 
-use avocet_protocol::{Money, Usage};
+use avocet_protocol::model::{Money, Usage};
 use serde_json::{Value, json};
 
 use super::answer::OpenAiChatAnswer;

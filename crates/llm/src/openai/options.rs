@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::Effort;
+use avocet_protocol::model::Effort;
 use serde_json::{Map, Value};
 
 use super::OpenAiConfig;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use avocet_protocol::{Image, ImageRef, Message, ModelRequest, SentCall, SharedMessage, ToolSpec};
+use avocet_protocol::model::{Image, ImageRef, Message, ModelRequest, SentCall, SharedMessage};
+use avocet_protocol::tool::ToolSpec;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;

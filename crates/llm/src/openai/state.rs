@@ -16,7 +16,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use avocet_protocol::{Message, ModelRequest, Reasoning};
+use avocet_protocol::model::{Message, ModelRequest, Reasoning};
 use serde_json::{Map, Value, json};
 
 use crate::gemini::signatures;

@@ -1,4 +1,4 @@
-use avocet_protocol::SentCall;
+use avocet_protocol::model::SentCall;
 
 use super::*;
 

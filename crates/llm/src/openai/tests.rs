@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{Arguments, Messages, SharedMessage, Usage};
+use avocet_protocol::model::{Arguments, Messages, SharedMessage, Usage};
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::Piece;
 use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake, delta_event, event, stream_head};

@@ -2,7 +2,7 @@
 //! outputs"; the API references of the other hosts). Models accept different words, and refuse the
 //! others.
 
-use avocet_protocol::Effort;
+use avocet_protocol::model::Effort;
 use serde::Serialize;
 
 /// The way in which a model at a server is told how much to think.

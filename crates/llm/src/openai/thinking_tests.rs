@@ -1,4 +1,4 @@
-use avocet_protocol::Effort::{High, Low, Medium, Off};
+use avocet_protocol::model::{Effort::High, Effort::Low, Effort::Medium, Effort::Off};
 use serde_json::{Value, json};
 
 use super::*;

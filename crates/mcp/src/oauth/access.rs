@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_net::Url;
-use avocet_protocol::Timestamp;
+use avocet_protocol::clock::Timestamp;
 use avocet_supervise::Group;
 use avocet_text::Secret;
 use tokio::sync::oneshot;

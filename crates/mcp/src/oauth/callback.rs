@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Clock, within};
+use avocet_protocol::clock::{Clock, within};
 use avocet_supervise::Group;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

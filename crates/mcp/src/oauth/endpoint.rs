@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_net::{HttpClient, HttpResponse, NetError, check_header};
-use avocet_protocol::{Clock, decode_json, within};
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::model::decode_json;
 use avocet_text::Secret;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

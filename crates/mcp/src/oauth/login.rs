@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use avocet_net::Url;
-use avocet_protocol::{McpError, Timestamp};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::tool::McpError;
 use avocet_text::Secret;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

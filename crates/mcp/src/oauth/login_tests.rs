@@ -1,4 +1,4 @@
-use avocet_protocol::{McpServers, OutsideTool, ToolSource};
+use avocet_protocol::tool::{McpServers, OutsideTool, ToolSource};
 use avocet_testkit::{ManualClock, tool_context};
 use serde_json::{Map, json};
 use tempfile::TempDir;
@@ -204,7 +204,7 @@ async fn call_that_needs_another_scope_names_the_login_that_asks_for_it() {
         "{refused}"
     );
     // The connection goes on: other tools may need no further scope.
-    assert_eq!(world.client.servers()[0].state, avocet_protocol::McpState::Ready);
+    assert_eq!(world.client.servers()[0].state, avocet_protocol::tool::McpState::Ready);
     assert_eq!(world.log_in().await.scopes, ["read", "write"]);
     assert_eq!(call().await, Ok(json!("done").into()));
     assert!(!world.file().contains("missing_scopes"), "{}", world.file());

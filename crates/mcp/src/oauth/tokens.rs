@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use avocet_protocol::Timestamp;
+use avocet_protocol::clock::Timestamp;
 use avocet_supervise::run_blocking;
 use avocet_text::{Secret, plain_io};
 use rustix::fs::OFlags;

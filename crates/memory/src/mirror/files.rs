@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use avocet_protocol::{
-    EditedFile, MemoryFiles, MemoryId, MemoryScope, StoreError, TakenEdit, TakenEditKind,
-    conflicts_with,
+use avocet_protocol::ids::MemoryId;
+use avocet_protocol::store::{
+    EditedFile, MemoryFiles, MemoryScope, StoreError, TakenEdit, TakenEditKind, conflicts_with,
 };
 use avocet_supervise::run_blocking;
 
@@ -87,7 +87,7 @@ impl<'s> ScopeFile<'s> {
         }
         let memories = self.log.memories_of(self.scope).await?;
         let has_conflict =
-            |memory: &&avocet_protocol::Memory| conflicts_with(&memory.text).is_some();
+            |memory: &&avocet_protocol::store::Memory| conflicts_with(&memory.text).is_some();
         let conflicts = memories.memories.iter().filter(has_conflict).map(|memory| memory.id);
         let (conflicts, problem) = (conflicts.collect(), self.problem_of(&rest));
         if before.is_none() && memories.memories.is_empty() {

@@ -3,9 +3,11 @@
 
 use std::fmt::Write;
 
-use avocet_protocol::{
+use avocet_protocol::access::Trust;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::{
     FileEntry, MAX_MEMORY_BYTES, Memory, MemoryScope, ScopeMemories, ShownChange, ShownMemory,
-    Timestamp, Trust, visible_text,
+    visible_text,
 };
 
 const HEADING: &str = "# Memory: ";

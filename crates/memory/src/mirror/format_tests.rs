@@ -1,4 +1,5 @@
-use avocet_protocol::{MemoryChangeId, MemoryId, MemorySource};
+use avocet_protocol::ids::{MemoryChangeId, MemoryId};
+use avocet_protocol::store::MemorySource;
 
 use super::*;
 

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::MemoryScope;
+use avocet_protocol::store::MemoryScope;
 use avocet_supervise::fail_point::{FailMoment, pass_fail_point};
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;

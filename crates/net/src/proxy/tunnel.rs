@@ -5,7 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use avocet_protocol::Clock;
+use avocet_protocol::clock::Clock;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// A connection ends after it has been idle for this time at least, and twice this time at most.

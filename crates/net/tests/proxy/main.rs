@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_net::{HostsProxy, OpenedHosts, ResolveNames};
-use avocet_protocol::Clock;
+use avocet_protocol::clock::Clock;
 use avocet_testkit::ManualClock;
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -1,6 +1,8 @@
 //! Chunks that fail for a long time, alone or with the whole account.
 
-use avocet_protocol::{Clock, OnUnknown, Query, SendError};
+use avocet_protocol::channel::{OnUnknown, SendError};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::store::Query;
 
 use super::world::{DeliveryHarness, SECOND};
 use crate::rules;

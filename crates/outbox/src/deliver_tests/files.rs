@@ -1,6 +1,8 @@
 //! Files of chunks.
 
-use avocet_protocol::{Attachment, LoadedFile, MAX_SENT_FILE_BYTES, Query, TurnId};
+use avocet_protocol::chat::{Attachment, LoadedFile, MAX_SENT_FILE_BYTES};
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::Query;
 use avocet_testkit::{FakeChannel, OnSend};
 
 use super::world::{DeliveryHarness, SECOND};

@@ -1,6 +1,7 @@
 //! Sends that are started by the transaction that writes the message.
 
-use avocet_protocol::{Deliveries, Head, Outbox, Query};
+use avocet_protocol::bus::Deliveries;
+use avocet_protocol::store::{Head, Outbox, Query};
 use avocet_testkit::OnSend;
 
 use super::world::{DeliveryHarness, SECOND, chat_address, planned_message};
@@ -76,7 +77,7 @@ async fn reserve_refuses_a_chat_that_is_busy_away_or_has_to_wait() {
     harness.channel.give_turns(false);
     assert!(reserve_first(&harness).is_none(), "another chat is first");
     harness.channel.give_turns(true);
-    let elsewhere = avocet_protocol::Planned {
+    let elsewhere = avocet_protocol::chat::Planned {
         address: "icq:local:a".parse().unwrap(),
         ..planned_message("a", "1")
     };

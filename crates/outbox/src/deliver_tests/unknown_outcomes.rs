@@ -1,6 +1,8 @@
 //! Sends of unknown outcome: repeated once and marked, then reported.
 
-use avocet_protocol::{Deliveries, OnUnknown, Query, SendError};
+use avocet_protocol::bus::Deliveries;
+use avocet_protocol::channel::{OnUnknown, SendError};
+use avocet_protocol::store::Query;
 use avocet_testkit::OnSend;
 
 use super::world::{DeliveryHarness, chat_address};

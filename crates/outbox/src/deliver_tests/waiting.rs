@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Deliveries, OnUnknown, Query, SendError};
+use avocet_protocol::bus::Deliveries;
+use avocet_protocol::channel::{OnUnknown, SendError};
+use avocet_protocol::store::Query;
 use avocet_testkit::{FakeChannel, OnSend};
 
 use super::world::{DeliveryHarness, SECOND, chat_address};

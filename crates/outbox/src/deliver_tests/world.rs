@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, ChatAddress, Content, DedupeKey, Deliveries,
-    OnUnknown, Outbox, Planned, SessionId,
+use avocet_protocol::bus::Deliveries;
+use avocet_protocol::channel::OnUnknown;
+use avocet_protocol::chat::{
+    Attachment, AttachmentKind, AttachmentSource, ChatAddress, Content, Planned, SessionId,
 };
+use avocet_protocol::ids::DedupeKey;
+use avocet_protocol::store::Outbox;
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_supervise::Group;

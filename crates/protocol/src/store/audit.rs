@@ -7,7 +7,9 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::Result;
-use crate::{PersonId, SessionId, Timestamp};
+use crate::access::PersonId;
+use crate::chat::SessionId;
+use crate::clock::Timestamp;
 
 /// Read access to the audit table. The other roles of the log append its rows, each in the
 /// transaction of the audited change.

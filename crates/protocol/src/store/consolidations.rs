@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Memory, MemoryScope, Result};
-use crate::{ConsolidationId, MemoryChangeId, MemoryId, Timestamp};
+use crate::clock::Timestamp;
+use crate::ids::{ConsolidationId, MemoryChangeId, MemoryId};
 
 /// Consolidations of memories. A run begins before its request, and its edits are applied together
 /// with its end.

@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Result;
-use crate::{ChatAddress, DeliveryId, IdError, MessageId, SessionId, Timestamp, TurnId};
+use crate::chat::{ChatAddress, SessionId};
+use crate::clock::Timestamp;
+use crate::ids::{DeliveryId, IdError, MessageId, TurnId};
 
 /// The dead letters of the log. Each is listed until it is retried or dropped.
 #[async_trait]

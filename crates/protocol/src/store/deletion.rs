@@ -5,7 +5,7 @@ use std::fmt;
 use async_trait::async_trait;
 
 use super::Result;
-use crate::SessionId;
+use crate::chat::SessionId;
 
 /// Deletes conversations from the log.
 #[async_trait]

@@ -12,7 +12,10 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use super::Result;
-use crate::{CallId, SessionId, SubscriberName, Timestamp, TraceSubject, TurnId};
+use crate::chat::SessionId;
+use crate::clock::Timestamp;
+use crate::ids::{CallId, SubscriberName, TurnId};
+use crate::turn::TraceSubject;
 
 pub use kind::{EventKind, event_kinds};
 pub use logged::{

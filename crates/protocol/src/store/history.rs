@@ -6,7 +6,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::Result;
-use crate::{Inbound, SessionId, Timestamp, Trust, TurnId};
+use crate::access::Trust;
+use crate::chat::{Inbound, SessionId};
+use crate::clock::Timestamp;
+use crate::ids::TurnId;
 
 /// Full-text search over the turns in the log, including those before `/new`.
 #[async_trait]

@@ -5,11 +5,16 @@ use std::fmt;
 use async_trait::async_trait;
 
 use super::{CancelledTask, NewMemory, Result};
-use crate::{
-    AccountName, ChannelName, ChatAddress, ChatLink, Cursor, LoggedInbound, MemoryId, MessageId,
-    NewInbound, PersonId, Planned, PlatformId, QueueMode, Resolution, SenderId, SessionId,
-    SessionSetting, SettledPairing, TurnId, VoiceMode, WaitId, WaitKind,
+use crate::access::{ChatLink, PersonId, SettledPairing};
+use crate::bus::QueueMode;
+use crate::chat::{ChatAddress, Cursor, LoggedInbound, NewInbound, Planned, SessionId};
+use crate::ids::{
+    AccountName, ChannelName, MemoryId, MessageId, PlatformId, SenderId, TurnId, WaitId,
 };
+use crate::model::VoiceMode;
+use crate::session::SessionSetting;
+use crate::store::Resolution;
+use crate::tool::WaitKind;
 
 /// Inbound messages: acceptance, deduplication, cursors, commands.
 #[async_trait]
@@ -25,7 +30,7 @@ pub trait Inbox: fmt::Debug + Send + Sync {
     /// answered, the correction becomes a separate message. A refused correction writes nothing.
     /// Durable when this returns.
     ///
-    /// [`Inbound::corrects`]: crate::Inbound::corrects
+    /// [`Inbound::corrects`]: crate::chat::Inbound::corrects
     async fn correct(&self, message: &NewInbound, cursor: Option<&Cursor>) -> Result<Correction>;
 
     /// Counts an update that is not for the agent (`reason`) and moves the cursor.

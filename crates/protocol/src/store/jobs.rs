@@ -7,7 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Result, Total};
-use crate::{ChatAddress, JobId, MessageId, Money, NewInbound, SessionId, Timestamp, TurnId};
+use crate::chat::{ChatAddress, NewInbound, SessionId};
+use crate::clock::Timestamp;
+use crate::ids::{JobId, MessageId, TurnId};
+use crate::model::Money;
 
 /// The jobs in the log.
 #[async_trait]

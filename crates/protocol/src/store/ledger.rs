@@ -7,7 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Result;
-use crate::{FailedRequest, Money, Price, SessionId, Spent, Timestamp, TurnId, Usage};
+use crate::chat::SessionId;
+use crate::clock::Timestamp;
+use crate::ids::TurnId;
+use crate::model::{Money, Price, Spent, Usage};
+use crate::turn::FailedRequest;
 
 /// The ledger of model usage and cost.
 #[async_trait]

@@ -8,12 +8,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Result;
-use crate::{
-    CallId, MemoryChangeId, MemoryId, MemoryScope, MessageId, PersonId, ScopeFilter, SessionId,
-    Timestamp, Trust, TurnId,
-};
+use crate::access::{PersonId, Trust};
+use crate::chat::SessionId;
+use crate::clock::Timestamp;
+use crate::ids::{CallId, MemoryChangeId, MemoryId, MessageId, TurnId};
+use crate::store::{MemoryScope, ScopeFilter};
 
-/// The long-term memory. Tools write it through [`LogWrite`](crate::LogWrite). Each change is kept
+/// The long-term memory. Tools write it through [`LogWrite`](crate::tool::LogWrite). Each change is kept
 /// together with the text before it.
 #[async_trait]
 pub trait Memories: fmt::Debug + Send + Sync {

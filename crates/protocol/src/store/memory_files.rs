@@ -5,7 +5,10 @@ use std::fmt;
 use async_trait::async_trait;
 
 use super::Result;
-use crate::{Memory, MemoryChangeId, MemoryId, MemoryScope, Timestamp, Trust};
+use crate::access::Trust;
+use crate::clock::Timestamp;
+use crate::ids::{MemoryChangeId, MemoryId};
+use crate::store::{Memory, MemoryScope};
 
 /// The memory, for the files that mirror it.
 #[async_trait]

@@ -6,7 +6,9 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Asker, ChatKind, IdError, PersonId, Role, SessionId};
+use crate::access::{Asker, PersonId, Role};
+use crate::chat::{ChatKind, SessionId};
+use crate::ids::IdError;
 
 /// The readers of a memory. Written as `person telegram:main:7`, `chat telegram:main:-100` or
 /// `everyone`.

@@ -5,7 +5,8 @@ use std::fmt;
 use async_trait::async_trait;
 
 use super::Result;
-use crate::{FoundMemory, Memory, MemoryId, ScopeFilter};
+use crate::ids::MemoryId;
+use crate::store::{FoundMemory, Memory, ScopeFilter};
 
 /// One vector for each active memory. The vector of a memory that changes is removed.
 #[async_trait]

@@ -5,10 +5,9 @@ use std::fmt;
 use async_trait::async_trait;
 
 use super::Result;
-use crate::{
-    ChatAddress, Content, DedupeKey, Delivery, DeliveryId, Planned, PlatformId, Receipt, Timestamp,
-    TurnId,
-};
+use crate::chat::{ChatAddress, Content, Delivery, Planned, Receipt};
+use crate::clock::Timestamp;
+use crate::ids::{DedupeKey, DeliveryId, PlatformId, TurnId};
 
 /// Outgoing messages: order, attempts, outcome.
 #[async_trait]
@@ -18,7 +17,7 @@ pub trait Outbox: fmt::Debug + Send + Sync {
     /// before it was split into chunks. Durable when this returns. As for [`Inbox::accept`], the first
     /// poll gives the write its place in the queue.
     ///
-    /// [`Inbox::accept`]: crate::Inbox::accept
+    /// [`Inbox::accept`]: crate::store::Inbox::accept
     async fn enqueue(
         &self,
         message: &Planned,

@@ -5,10 +5,10 @@ use std::fmt;
 use async_trait::async_trait;
 
 use super::Result;
-use crate::{
-    ChatAddress, DedupeKey, NewInbound, NewSchedule, Planned, RunResult, Schedule, ScheduleChange,
-    ScheduleId, ScheduleRun, Timestamp,
-};
+use crate::chat::{ChatAddress, NewInbound, Planned};
+use crate::clock::Timestamp;
+use crate::ids::{DedupeKey, ScheduleId};
+use crate::schedule::{NewSchedule, RunResult, Schedule, ScheduleChange, ScheduleRun};
 
 /// Schedules and their runs.
 #[async_trait]

@@ -7,7 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Result, Total};
-use crate::{ChildMode, SessionId, Timestamp, TurnId, TurnState, WaitKind};
+use crate::chat::SessionId;
+use crate::clock::Timestamp;
+use crate::ids::TurnId;
+use crate::tool::{ChildMode, WaitKind};
+use crate::turn::TurnState;
 
 /// Reads and cancels tasks (child turns).
 #[async_trait]

@@ -7,11 +7,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::Result;
-use crate::{
-    Attachment, CallId, CallResult, ChatAddress, Evidence, LogWrite, LoggedInbound, MessageId,
-    Reasoning, RecalledMemory, SessionId, ToolCall, ToolClass, Trust, TurnId, TurnRecord, Usage,
-    UsageEntry,
-};
+use crate::access::Trust;
+use crate::chat::{Attachment, ChatAddress, LoggedInbound, SessionId};
+use crate::ids::{CallId, MessageId, TurnId};
+use crate::memory::RecalledMemory;
+use crate::model::{Reasoning, ToolCall, Usage};
+use crate::store::UsageEntry;
+use crate::tool::{Evidence, LogWrite, ToolClass};
+use crate::turn::{CallResult, TurnRecord};
 
 /// The log of a turn, as the agent writes it: record step, start call, finish call, close step.
 #[async_trait]
@@ -64,7 +67,7 @@ pub trait TurnLog: fmt::Debug + Send + Sync {
     /// Close step: every call of the step has its result. In queue mode steer, the messages that
     /// wait in the lane are bound to the turn here, and returned. Needed only if the last result
     /// did not come from [`finish_call`](TurnLog::finish_call), but from the end of a wait. Fails
-    /// with [`StoreError::Stale`](crate::StoreError::Stale) if a call has no result, or if the step
+    /// with [`StoreError::Stale`](crate::store::StoreError::Stale) if a call has no result, or if the step
     /// is closed.
     async fn close_step(&self, turn: TurnId, step: u32) -> Result<Vec<LoggedInbound>>;
 
@@ -140,7 +143,7 @@ pub struct NewStep {
     pub text: String,
     /// The calls, in order. At least one.
     pub calls: Vec<ToolCall>,
-    /// See [`ModelReply::written`](crate::ModelReply::written).
+    /// See [`ModelReply::written`](crate::model::ModelReply::written).
     pub written: Option<String>,
     /// Reasoning that the model needs back together with these calls.
     pub reasoning: Option<Reasoning>,

@@ -6,12 +6,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::Result;
-use crate::{
-    CallId, ChatAddress, ChildMode, CompactedPast, DedupeKey, Effort, Grant, Head, LogWrite,
-    LoggedInbound, MessageId, Outcome, PermissionMode, PersonId, Planned, SessionId, SkillCall,
-    Spending, Timestamp, Trust, TurnFailure, TurnId, TurnRecord, Usage, UsageEntry, WaitId,
-    WaitKind,
-};
+use crate::access::{Grant, PermissionMode, PersonId, Trust};
+use crate::chat::{ChatAddress, LoggedInbound, Outcome, Planned, SessionId};
+use crate::clock::Timestamp;
+use crate::ids::{CallId, DedupeKey, MessageId, TurnId, WaitId};
+use crate::model::{Effort, Usage};
+use crate::store::{CompactedPast, Head, Spending, UsageEntry};
+use crate::tool::{ChildMode, LogWrite, SkillCall, WaitKind};
+use crate::turn::{TurnFailure, TurnRecord};
 
 /// Turns for the lanes: claim, settle, wait, resolve.
 #[async_trait]
@@ -33,13 +35,13 @@ pub trait Turns: fmt::Debug + Send + Sync {
     ) -> Result<Claim>;
 
     /// Records that a requested compaction begins. If the process dies during it, it is not begun
-    /// again. [`StoreError::Stale`](crate::StoreError::Stale) if it was stopped or has begun
+    /// again. [`StoreError::Stale`](crate::store::StoreError::Stale) if it was stopped or has begun
     /// before.
     async fn begin_compaction(&self, command: MessageId) -> Result<()>;
 
     /// Ends a compaction: commits the shortened past, if it became shorter, together with the
     /// notice. If the conversation was forgotten meanwhile, neither is written.
-    /// [`StoreError::Stale`](crate::StoreError::Stale) if the compaction was stopped or has ended
+    /// [`StoreError::Stale`](crate::store::StoreError::Stale) if the compaction was stopped or has ended
     /// before.
     async fn compacted(
         &self,
@@ -165,7 +167,7 @@ pub struct Claimed {
 /// The usage that a claim has read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UsageAtClaim {
-    /// Same as [`Ledger::spent`](crate::Ledger::spent).
+    /// Same as [`Ledger::spent`](crate::store::Ledger::spent).
     pub spending: Spending,
     /// The beginning of the day that it counts.
     pub day_start: Timestamp,
@@ -210,7 +212,7 @@ pub struct Settlement {
     pub spent: Vec<UsageEntry>,
     /// `true` if the chat of `reply` has no send under way and can be sent to at once. Then the
     /// same transaction starts the send of the chat's next chunk, as
-    /// [`Outbox::start`](crate::Outbox::start) does, if that chunk has no files, no delay and no
+    /// [`Outbox::start`](crate::store::Outbox::start) does, if that chunk has no files, no delay and no
     /// attempt before.
     pub start_send: bool,
     /// `true` to remove the messages of the turn's preview instead of making them the reply. The

@@ -4,7 +4,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, Content, TurnEvent, TurnId, or_pending};
+use avocet_protocol::chat::Content;
+use avocet_protocol::clock::{Clock, or_pending};
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::turn::TurnEvent;
 use dashmap::DashMap;
 use tokio_util::sync::CancellationToken;
 

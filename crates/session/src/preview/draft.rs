@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::TurnEvent;
+use avocet_protocol::turn::TurnEvent;
 
 use super::words::{are_few, close_fence, complete_words, mark_unfinished, running_text};
 

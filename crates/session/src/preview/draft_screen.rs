@@ -1,6 +1,7 @@
 //! Shows a growing answer as a draft of the platform, as long as it fits into one message.
 
-use avocet_protocol::{DraftError, within};
+use avocet_protocol::chat::DraftError;
+use avocet_protocol::clock::within;
 use avocet_supervise::catch_panic;
 
 use super::parts::PartUpdate;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{JobId, TurnEvent, WaitKind};
+use avocet_protocol::ids::JobId;
+use avocet_protocol::tool::WaitKind;
+use avocet_protocol::turn::TurnEvent;
 
 use super::words::awaited_event;
 use crate::job_plan::ShownJob;

@@ -1,6 +1,6 @@
 //! The messages of a preview. A text that exceeds one message goes on in the next one.
 
-use avocet_protocol::Content;
+use avocet_protocol::chat::Content;
 
 use super::state::{PreviewState, ShowResult};
 

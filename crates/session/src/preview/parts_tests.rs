@@ -1,4 +1,4 @@
-use avocet_protocol::{DeliveryId, PlatformId};
+use avocet_protocol::ids::{DeliveryId, PlatformId};
 
 use super::*;
 

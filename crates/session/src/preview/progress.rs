@@ -3,10 +3,13 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{
-    ChatAddress, ChildMode, Clock, Content, Delivery, DeliveryId, Destinations, Origin, PlatformId,
-    TurnEvent, TurnId, TurnRecord, WaitKind, or_pending, task_name, within,
-};
+use avocet_protocol::bus::Destinations;
+use avocet_protocol::chat::{ChatAddress, Content, Delivery};
+use avocet_protocol::clock::{Clock, or_pending, within};
+use avocet_protocol::ids::{DeliveryId, PlatformId, TurnId};
+use avocet_protocol::store::task_name;
+use avocet_protocol::tool::{ChildMode, WaitKind};
+use avocet_protocol::turn::{Origin, TurnEvent, TurnRecord};
 use avocet_supervise::catch_panic;
 use dashmap::DashMap;
 use tokio_util::sync::CancellationToken;

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{
-    Channel, ChatAddress, Content, Delivery, DeliveryId, LoggedInbound, PlatformId, Receipt,
-    SendError, Showing, StoreError, Timestamp, TurnId, within,
-};
+use avocet_protocol::channel::{Channel, SendError};
+use avocet_protocol::chat::{ChatAddress, Content, Delivery, LoggedInbound, Receipt};
+use avocet_protocol::clock::{Timestamp, within};
+use avocet_protocol::ids::{DeliveryId, PlatformId, TurnId};
+use avocet_protocol::store::{Showing, StoreError};
 use avocet_supervise::catch_panic;
 
 use super::parts::PartUpdate;
@@ -57,7 +58,7 @@ impl PreviewScreen<'_> {
 
     /// Changes a message. Always returns, whatever the channel does.
     pub(super) async fn update_part(self, update: PartUpdate) -> ShowResult {
-        use avocet_protocol::Preview;
+        use avocet_protocol::store::Preview;
         let outbox = &self.parts.outbox;
         if let Some(showed) = self.show_as_draft(&update).await {
             return showed;

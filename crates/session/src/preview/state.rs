@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Content, DeliveryId, PlatformId};
+use avocet_protocol::chat::Content;
+use avocet_protocol::ids::{DeliveryId, PlatformId};
 
 /// The state of a message of the preview.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Content, WaitKind};
+use avocet_protocol::chat::Content;
+use avocet_protocol::tool::WaitKind;
 
 /// Minimum length for a preview: in words, or in characters for languages without spaces between
 /// words.

@@ -2,9 +2,10 @@
 //! changes.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Audit, AuditCheck, AuditFault, AuditFilter, AuditHead, AuditKind, AuditRow, SessionId,
-    Timestamp,
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::{
+    Audit, AuditCheck, AuditFault, AuditFilter, AuditHead, AuditKind, AuditRow,
 };
 use rusqlite::{Row, params};
 use sha2::{Digest, Sha256};

@@ -1,10 +1,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use avocet_protocol::{
-    Arguments, CallId, Claim, Content, Inbound, InboundKind, Inbox, NewInbound, NewStep, PersonId,
-    Sender, Suspects, ToolCall, ToolClass, Trust, TurnLog, Turns, Usage,
-};
+use avocet_protocol::access::{PersonId, Trust};
+use avocet_protocol::chat::{Content, Inbound, InboundKind, NewInbound, Sender};
+use avocet_protocol::ids::CallId;
+use avocet_protocol::model::{Arguments, ToolCall, Usage};
+use avocet_protocol::store::{Claim, Inbox, NewStep, Suspects, TurnLog, Turns};
+use avocet_protocol::tool::ToolClass;
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
 use avocet_text::{Redactor, Secret};
@@ -20,7 +22,7 @@ async fn open(directory: &Path) -> SqliteStore {
     let options = OpenOptions {
         directory: directory.to_owned(),
         durability: Durability::Process,
-        default_mode: avocet_protocol::QueueMode::Queue,
+        default_mode: avocet_protocol::bus::QueueMode::Queue,
         answer_edits: false,
         start_empty: false,
         redactor: Arc::new(Redactor::new([Secret::new("correct horse".to_owned())])),

@@ -1,9 +1,10 @@
 //! Reads the events that led to one event. The table has no index for this, because each write would
 //! pay for it. So a read is limited to the events since the start of the turn or the delivery.
 
-use avocet_protocol::{
-    CallId, EventDetail, EventHistory, EventSeq, LogEvent, Timestamp, TurnId, WaitKind,
-};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, TurnId};
+use avocet_protocol::store::{EventDetail, EventHistory, EventSeq, LogEvent};
+use avocet_protocol::tool::WaitKind;
 use rusqlite::params;
 
 use super::{EVENTS, LOOKED_AT, event_row, read_event};

@@ -1,6 +1,8 @@
 //! The events of one timeline.
 
-use avocet_protocol::{LogEvent, TraceSubject, TurnId};
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::LogEvent;
+use avocet_protocol::turn::TraceSubject;
 use rusqlite::params;
 
 use super::{EVENTS, event_row, read_event};

@@ -5,7 +5,8 @@
 //! batch, the mark and the list of pending turns change in one transaction. A crash before it only
 //! repeats work, and no text is indexed twice.
 
-use avocet_protocol::{Content, Inbound, SessionId, Transcript, TurnId};
+use avocet_protocol::chat::{Content, Inbound, SessionId, Transcript};
+use avocet_protocol::ids::TurnId;
 use avocet_text::index_text;
 use rusqlite::params;
 use sha2::{Digest as _, Sha256};
@@ -253,7 +254,7 @@ pub(super) fn scope_of_sender(db: Db<'_>, turn: TurnId) -> Result<Option<String>
 fn scope_of<'a>(mut messages: impl Iterator<Item = &'a Inbound>) -> Option<String> {
     let key = |inbound: &Inbound| {
         let Inbound { address, sender, chat, .. } = inbound;
-        let is_private = *chat == avocet_protocol::ChatKind::Private && !sender.is_bot;
+        let is_private = *chat == avocet_protocol::chat::ChatKind::Private && !sender.is_bot;
         is_private.then(|| format!("{}:{}:{}", address.channel, address.account, sender.id))
     };
     let first = key(messages.next()?)?;

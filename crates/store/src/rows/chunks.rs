@@ -1,6 +1,7 @@
 //! Rows of `outbox`: a message has one row for each chunk.
 
-use avocet_protocol::{ChatAddress, Content, DedupeKey, Planned, TurnId};
+use avocet_protocol::chat::{ChatAddress, Content, Planned};
+use avocet_protocol::ids::{DedupeKey, TurnId};
 use rusqlite::params;
 
 use super::to_json;
@@ -126,7 +127,7 @@ pub(crate) fn insert_chunk(
             address.channel.as_str(),
             address.account.as_str(),
             address.chat.as_str(),
-            address.topic.as_ref().map(avocet_protocol::TopicId::as_str),
+            address.topic.as_ref().map(avocet_protocol::ids::TopicId::as_str),
             position.turn.map(|turn| turn.0),
             position.ordinal,
             position.chunk,

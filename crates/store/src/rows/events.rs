@@ -1,6 +1,6 @@
 //! Rows of `events`, which triggers of the schema write.
 
-use avocet_protocol::{EventKind, EventSeq};
+use avocet_protocol::store::{EventKind, EventSeq};
 use rusqlite::params;
 
 use crate::tx::{Db, Result, Tx};

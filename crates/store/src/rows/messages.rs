@@ -1,9 +1,10 @@
 //! Rows of `inbound`.
 
-use avocet_protocol::{
-    ChatKind, Content, Inbound, InboundKind, LoggedInbound, MessageId, NewInbound, Outcome, Sender,
-    Timestamp, TurnId,
+use avocet_protocol::chat::{
+    ChatKind, Content, Inbound, InboundKind, LoggedInbound, NewInbound, Outcome, Sender,
 };
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{MessageId, TurnId};
 use rusqlite::{Row, params};
 
 use super::{RowResult, address_at, at, json_column, parse_column, parsed_if_any, word_column};

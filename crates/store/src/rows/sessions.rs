@@ -1,6 +1,10 @@
 //! Rows of `sessions`.
 
-use avocet_protocol::{Effort, PermissionMode, QueueMode, SessionId, SessionSetting};
+use avocet_protocol::access::PermissionMode;
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::model::Effort;
+use avocet_protocol::session::SessionSetting;
 use rusqlite::types::Type;
 use rusqlite::{Row, params};
 

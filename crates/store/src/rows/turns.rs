@@ -1,9 +1,11 @@
 //! Rows of `turns`.
 
-use avocet_protocol::{
-    CallId, ChildMode, LineageTurn, PersonId, SessionId, SkillCall, SkillLimit, StoreError, TurnId,
-    TurnState,
-};
+use avocet_protocol::access::PersonId;
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::{CallId, TurnId};
+use avocet_protocol::store::{LineageTurn, StoreError};
+use avocet_protocol::tool::{ChildMode, SkillCall, SkillLimit};
+use avocet_protocol::turn::TurnState;
 use rusqlite::types::ToSqlOutput;
 use rusqlite::{Row, ToSql, params};
 use serde_json::Value;

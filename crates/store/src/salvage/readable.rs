@@ -3,11 +3,16 @@
 
 use std::str::FromStr;
 
-use avocet_protocol::{
-    AccountName, Arguments, ChannelName, ChatId, Content, DedupeKey, Effort, Evidence, Grant,
-    NewInbound, PairingCode, PermissionMode, PlatformId, QueueMode, Reasoning, ScheduleRule,
-    SenderId, SessionId, TopicId, TurnFailure, VoiceMode,
+use avocet_protocol::access::{Grant, PairingCode, PermissionMode};
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::chat::{Content, NewInbound, SessionId};
+use avocet_protocol::ids::{
+    AccountName, ChannelName, ChatId, DedupeKey, PlatformId, SenderId, TopicId,
 };
+use avocet_protocol::model::{Arguments, Effort, Reasoning, VoiceMode};
+use avocet_protocol::schedule::ScheduleRule;
+use avocet_protocol::tool::Evidence;
+use avocet_protocol::turn::TurnFailure;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Row, params_from_iter};
 use serde::de::DeserializeOwned;

@@ -8,7 +8,8 @@ pub mod contract;
 use std::path::Path;
 use std::sync::Arc;
 
-use avocet_protocol::{Clock, QueueMode};
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::clock::Clock;
 use avocet_supervise::Group;
 use tempfile::TempDir;
 

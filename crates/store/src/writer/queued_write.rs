@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use avocet_protocol::StoreError;
+use avocet_protocol::store::StoreError;
 use tokio::sync::oneshot;
 
 use crate::tx::{Result, Tx};

@@ -1,6 +1,8 @@
 //! Tests of the cached turns: a log that has cached turns returns the same past as one without.
 
-use avocet_protocol::{SessionId, TurnId, TurnLog};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::TurnLog;
 use avocet_store::{OldRows, SqliteStore};
 use avocet_supervise::Group;
 use proptest::prelude::*;

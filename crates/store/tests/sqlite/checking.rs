@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use avocet_protocol::{LogCheck, StoreError};
+use avocet_protocol::daemon::LogCheck;
+use avocet_protocol::store::StoreError;
 use avocet_store::{DATABASE, OpenError, SqliteStore};
 use rusqlite::Connection;
 use tempfile::TempDir;

@@ -1,6 +1,7 @@
 //! Tests of the deletion of a conversation.
 
-use avocet_protocol::{DeletedSession, SessionDeletion, SessionId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::store::{DeletedSession, SessionDeletion};
 use rusqlite::Connection;
 
 use crate::retaining::{count, opened};

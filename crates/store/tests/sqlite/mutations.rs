@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use avocet_protocol::{Query, StoreError, Timestamp};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::{Query, StoreError};
 use avocet_store::{DATABASE, OpenError, SqliteStore, recover_into};
 use avocet_supervise::Group;
 use avocet_text::Redactor;

@@ -5,7 +5,8 @@
 use std::fs;
 use std::path::Path;
 
-use avocet_protocol::{Content, Outbox, Planned, Query};
+use avocet_protocol::chat::{Content, Planned};
+use avocet_protocol::store::{Outbox, Query};
 use avocet_store::{DATABASE, OpenError, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
 use rusqlite::Connection;

@@ -1,6 +1,8 @@
 //! Tests of a turn that is read for a replay.
 
-use avocet_protocol::{CompactedPast, Money, Spent, TurnId, TurnLog, Usage};
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::model::{Money, Spent, Usage};
+use avocet_protocol::store::{CompactedPast, TurnLog};
 use avocet_store::{OldRows, RecordedTurn};
 
 use crate::retaining::{opened, remove};

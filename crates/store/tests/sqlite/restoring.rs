@@ -5,9 +5,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 use std::sync::Arc;
 
-use avocet_protocol::{
-    AcceptedAs, EventFilter, EventKind, EventLog, Inbox, Outbox, Outcome, Query, Timestamp,
-};
+use avocet_protocol::chat::Outcome;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::{AcceptedAs, EventFilter, EventKind, EventLog, Inbox, Outbox, Query};
 use avocet_store::{
     CancelCopy, CopyError, DATABASE, DirectoryLock, LogHolder, LogReplacement, OpenError, back_up,
     recover_into,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use avocet_protocol::Timestamp;
+use avocet_protocol::clock::Timestamp;
 use avocet_store::{
     ContentKind, DATABASE, DirectoryLock, LogHolder, OldRows, RemovedBatch, SqliteStore, vacuum_log,
 };

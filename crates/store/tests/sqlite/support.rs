@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use avocet_protocol::{
-    Content, Inbound, InboundKind, Inbox, NewInbound, Query, QueueMode, Sender, SessionId,
-    StoreError, Trust,
-};
+use avocet_protocol::access::Trust;
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::chat::{Content, Inbound, InboundKind, NewInbound, Sender, SessionId};
+use avocet_protocol::store::{Inbox, Query, StoreError};
 use avocet_store::{Durability, LogHolder, OpenError, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use avocet_protocol::Timestamp;
+use avocet_protocol::clock::Timestamp;
 use serde_json::Value;
 
 use super::content_access::{ContentAccess, MESSAGE_CONTENT};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::Timestamp;
+use avocet_protocol::clock::Timestamp;
 use serde_json::Value;
 use tokio::sync::watch;
 

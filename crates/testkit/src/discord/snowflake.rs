@@ -1,7 +1,7 @@
 //! Ids that grow with the platform's time (Snowflakes, API reference), and the platform's format of
 //! times.
 
-use avocet_protocol::Timestamp;
+use avocet_protocol::clock::Timestamp;
 
 /// 2015-01-01T00:00:00Z, the start of the milliseconds in ids.
 const EPOCH: i64 = 1_420_070_400_000;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use avocet_protocol::Timestamp;
+use avocet_protocol::clock::Timestamp;
 use serde_json::{Value, json};
 
 use super::error::ApiError;

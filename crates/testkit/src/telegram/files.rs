@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::Timestamp;
+use avocet_protocol::clock::Timestamp;
 use serde_json::{Value, json};
 
 use super::images;

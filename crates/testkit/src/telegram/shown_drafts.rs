@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::Timestamp;
+use avocet_protocol::clock::Timestamp;
 
 /// The drafts in private chats.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use avocet_protocol::Timestamp;
+use avocet_protocol::clock::Timestamp;
 use serde_json::{Value, json};
 
 /// Lifetime of an update (getting updates, Bot API).

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{Evidence, Question, ToolClass, ToolError, Trust};
+use avocet_protocol::access::Trust;
+use avocet_protocol::tool::{Evidence, Question, ToolClass, ToolError};
 use avocet_sandbox::{RemoveMode, Workspace, digest_bytes};
 use schemars::JsonSchema;
 use serde::Deserialize;

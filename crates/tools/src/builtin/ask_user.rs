@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Caution, Choice, Content, Description, Leaving, Tool, ToolClass, ToolContext, ToolError,
-    ToolOutcome, WaitKind, WaitRequest,
+use avocet_protocol::chat::{Choice, Content};
+use avocet_protocol::tool::{
+    Caution, Description, Leaving, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, WaitKind,
+    WaitRequest,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;

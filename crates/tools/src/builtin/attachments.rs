@@ -1,8 +1,9 @@
 //! Attachments of a message, kept by reference after a check that each can be read and sent.
 
-use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, ChatAddress, MAX_SENT_FILE_BYTES, ToolError,
+use avocet_protocol::chat::{
+    Attachment, AttachmentKind, AttachmentSource, ChatAddress, MAX_SENT_FILE_BYTES,
 };
+use avocet_protocol::tool::ToolError;
 use avocet_sandbox::WorkspaceRoots;
 
 use super::files::tool_error;

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, SessionId, ToolContext, ToolError, within};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::tool::{ToolContext, ToolError};
 use avocet_sandbox::{ProgramRequest, ProgramRights, ProgramSandbox};
 use avocet_supervise::Group;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! `backup_file`: a copy beside the file, before something risky.
 
-use avocet_protocol::{Evidence, ToolClass, ToolError};
+use avocet_protocol::tool::{Evidence, ToolClass, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;

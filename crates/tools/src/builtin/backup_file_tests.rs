@@ -4,7 +4,8 @@ use std::fs;
 use std::sync::Arc;
 
 use avocet_net::{FetchLimits, GuardedClient};
-use avocet_protocol::{Arguments, NoEditors, ToolCall, ToolOutcome, Toolbox, Verdict};
+use avocet_protocol::model::{Arguments, ToolCall};
+use avocet_protocol::tool::{NoEditors, ToolOutcome, Toolbox, Verdict};
 use avocet_sandbox::Workspace;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{

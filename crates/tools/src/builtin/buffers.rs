@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use avocet_protocol::{
-    EditorError, Editors, Evidence, NoEditors, SessionEditor, ToolContext, ToolError, Trust,
+use avocet_protocol::access::Trust;
+use avocet_protocol::tool::{
+    EditorError, Editors, Evidence, NoEditors, SessionEditor, ToolContext, ToolError,
 };
 use avocet_sandbox::{Workspace, WorkspacePath};
 

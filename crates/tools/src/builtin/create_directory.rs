@@ -1,6 +1,6 @@
 //! `create_directory`: creates a directory and its missing parents.
 
-use avocet_protocol::{Evidence, ToolClass, ToolError};
+use avocet_protocol::tool::{Evidence, ToolClass, ToolError};
 use avocet_sandbox::{EntryKind, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! `delete_file`: deletes a file, a link or a directory.
 
-use avocet_protocol::{Evidence, ToolClass, ToolError};
+use avocet_protocol::tool::{Evidence, ToolClass, ToolError};
 use avocet_sandbox::{EntryKind, RemoveMode, RemovedKind, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! `edit_file`: changes a part of a file, chosen by its text or by its lines.
 
-use avocet_protocol::{Evidence, Question, ToolClass, ToolError};
+use avocet_protocol::tool::{Evidence, Question, ToolClass, ToolError};
 use avocet_sandbox::{MAX_FILE_BYTES, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;

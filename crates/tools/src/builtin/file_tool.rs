@@ -18,9 +18,10 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use async_trait::async_trait;
-use avocet_protocol::{
+use avocet_protocol::access::Trust;
+use avocet_protocol::tool::{
     Caution, Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
-    Trust, Verdict,
+    Verdict,
 };
 use avocet_sandbox::{RootAccess, Workspace, WorkspaceRoots};
 use schemars::JsonSchema;

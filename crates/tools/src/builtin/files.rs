@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{Caution, Evidence, Question, ToolContext, ToolError, Verdict};
+use avocet_protocol::tool::{Caution, Evidence, Question, ToolContext, ToolError, Verdict};
 use avocet_sandbox::{
     EntryKind, FileError, PROTECTED, RootAccess, Workspace, WorkspacePath, WorkspaceRoots,
     digest_bytes,

@@ -1,6 +1,6 @@
 use std::fs;
 
-use avocet_protocol::Tool;
+use avocet_protocol::tool::Tool;
 use avocet_sandbox::{RootAccess, Workspace, WorkspaceRoots};
 use serde_json::{Value, json};
 use tempfile::TempDir;

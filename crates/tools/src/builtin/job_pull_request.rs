@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Caution, Description, JOB_PULL_REQUEST, Question, Tool, ToolClass, ToolContext, ToolError,
-    ToolOutcome,
+use avocet_protocol::job::JOB_PULL_REQUEST;
+use avocet_protocol::tool::{
+    Caution, Description, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
 };
 use avocet_sandbox::{
     ProgramEnd, ProgramRequest, ProgramRights, ProgramSandbox, ReachedHosts, Workspace,

@@ -1,6 +1,6 @@
 //! `list_directory`: lists names, types and sizes.
 
-use avocet_protocol::{ToolClass, ToolError};
+use avocet_protocol::tool::{ToolClass, ToolError};
 use avocet_sandbox::{DirectoryEntry, EntryKind};
 use schemars::JsonSchema;
 use serde::Deserialize;

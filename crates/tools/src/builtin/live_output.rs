@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use avocet_protocol::{CallId, SessionEditor};
+use avocet_protocol::ids::CallId;
+use avocet_protocol::tool::SessionEditor;
 
 /// Bytes of the output of one call that are shown. The result of the call has the rest.
 const MOST_SHOWN: usize = 128 * 1024;

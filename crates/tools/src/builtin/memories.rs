@@ -1,9 +1,9 @@
 //! Code that the memory tools share.
 
-use avocet_protocol::{
-    Caution, Memory, MemoryId, MemoryScope, Role, ScopeFilter, StoreError, ToolContext, ToolError,
-    ToolOutcome, ToolOutput, Trust,
-};
+use avocet_protocol::access::{Role, Trust};
+use avocet_protocol::ids::MemoryId;
+use avocet_protocol::store::{Memory, MemoryScope, ScopeFilter, StoreError};
+use avocet_protocol::tool::{Caution, ToolContext, ToolError, ToolOutcome, ToolOutput};
 use serde_json::json;
 
 /// Asks for an approval if an owner's turn has read text of other people. A user's own words may

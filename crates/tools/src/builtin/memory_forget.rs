@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Caution, Description, LogWrite, Memories, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+use avocet_protocol::store::Memories;
+use avocet_protocol::tool::{
+    Caution, Description, LogWrite, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
     ToolOutput,
 };
 use schemars::JsonSchema;

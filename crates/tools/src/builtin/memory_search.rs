@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Description, Memories, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
-};
+use avocet_protocol::store::Memories;
+use avocet_protocol::tool::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Caution, Description, LogWrite, MAX_MEMORY_BYTES, Memories, MemoryId, MemoryScope, ScopeKind,
-    Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
+use avocet_protocol::ids::MemoryId;
+use avocet_protocol::store::{MAX_MEMORY_BYTES, Memories, MemoryScope, ScopeKind};
+use avocet_protocol::tool::{
+    Caution, Description, LogWrite, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+    ToolOutput,
 };
 use avocet_text::index_text;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Caution, ChatAddress, Content, Description, Destinations, Leaving, LogWrite, Question, Role,
-    Roles, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
+use avocet_protocol::access::{Role, Roles};
+use avocet_protocol::bus::Destinations;
+use avocet_protocol::chat::{ChatAddress, Content};
+use avocet_protocol::tool::{
+    Caution, Description, Leaving, LogWrite, Question, Tool, ToolClass, ToolContext, ToolError,
+    ToolOutcome, ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -140,9 +143,10 @@ impl Tool for MessageTool {
 
 impl MessageTool {
     fn permitted_chat(&self, chat: &str, context: &ToolContext) -> Result<ChatAddress, ToolError> {
-        let address: ChatAddress = chat
-            .parse()
-            .map_err(|error: avocet_protocol::IdError| ToolError::InvalidArgs(error.to_string()))?;
+        let address: ChatAddress =
+            chat.parse().map_err(|error: avocet_protocol::ids::IdError| {
+                ToolError::InvalidArgs(error.to_string())
+            })?;
         if context.chat.as_ref() == Some(&address) {
             return Ok(address);
         }

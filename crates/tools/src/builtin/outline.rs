@@ -5,7 +5,7 @@ mod plain;
 
 use std::path::Path;
 
-use avocet_protocol::{ToolClass, ToolError};
+use avocet_protocol::tool::{ToolClass, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{
-    Calendar, Clock, Destinations, Editors, History, KeptResults, Memories, Roles, Schedules,
-    Skills, Tasks,
-};
+use avocet_protocol::access::Roles;
+use avocet_protocol::bus::Destinations;
+use avocet_protocol::clock::Clock;
+use avocet_protocol::schedule::Calendar;
+use avocet_protocol::store::{History, KeptResults, Memories, Schedules, Tasks};
+use avocet_protocol::tool::{Editors, Skills};
 use avocet_sandbox::WorkspaceRoots;
 use jiff::tz::TimeZone;
 

@@ -1,6 +1,7 @@
 //! Reads the poll of a message: its answers, and settings that begin with a colon.
 
-use avocet_protocol::{Poll, ToolError};
+use avocet_protocol::chat::Poll;
+use avocet_protocol::tool::ToolError;
 
 const MULTIPLE: &str = ":multiple";
 

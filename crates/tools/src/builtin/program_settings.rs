@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::Caution;
+use avocet_protocol::tool::Caution;
 use avocet_sandbox::{Isolation, ProgramSandbox};
 
 use super::background::BackgroundPrograms;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{ToolContext, ToolError};
+use avocet_protocol::tool::{ToolContext, ToolError};
 use avocet_sandbox::{
     ProgramEnd, ProgramRequest, ProgramRights, ProgramSandbox, SandboxError, SandboxOutput,
     Workspace, WorkspaceRoots,

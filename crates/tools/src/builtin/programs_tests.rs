@@ -1,4 +1,6 @@
-use avocet_protocol::{Arguments, Caution, Clock, Question, Tool};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::model::Arguments;
+use avocet_protocol::tool::{Caution, Question, Tool};
 use avocet_sandbox::{Isolation, Workspace};
 use avocet_supervise::Group;
 use avocet_testkit::{ManualClock, tool_context};

@@ -1,6 +1,6 @@
 //! `read_file`: reads a text file, or a range of its lines, with line numbers.
 
-use avocet_protocol::{ToolClass, ToolError};
+use avocet_protocol::tool::{ToolClass, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;

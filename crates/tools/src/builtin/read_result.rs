@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Description, KeptResults, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
+use avocet_protocol::store::KeptResults;
+use avocet_protocol::tool::{
+    Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{
+use avocet_protocol::tool::{
     Caution, Description, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
 };
 use avocet_sandbox::{ProgramRights, SandboxOutput, Workspace, WorkspaceRoots};

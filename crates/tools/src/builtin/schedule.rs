@@ -3,11 +3,17 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Calendar, CatchUp, Caution, ChatAddress, Clock, Description, EndedSchedules, Leaving, LogWrite,
-    Schedule, ScheduleChange, ScheduleId, SchedulePlan, ScheduleRule, ScheduleState, ScheduleWrite,
-    ScheduledWork, Schedules, StoreError, TimesRequest, Timestamp, Tool, ToolClass, ToolContext,
-    ToolError, ToolOutcome, ToolOutput,
+use avocet_protocol::chat::ChatAddress;
+use avocet_protocol::clock::{Clock, Timestamp};
+use avocet_protocol::ids::ScheduleId;
+use avocet_protocol::schedule::{
+    Calendar, CatchUp, Schedule, ScheduleChange, SchedulePlan, ScheduleRule, ScheduleState,
+    ScheduleWrite, ScheduledWork, TimesRequest,
+};
+use avocet_protocol::store::{EndedSchedules, Schedules, StoreError};
+use avocet_protocol::tool::{
+    Caution, Description, Leaving, LogWrite, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+    ToolOutput,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;

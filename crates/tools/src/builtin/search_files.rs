@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map;
 
-use avocet_protocol::{ToolClass, ToolError};
+use avocet_protocol::tool::{ToolClass, ToolError};
 use avocet_sandbox::{FileError, Workspace, WorkspacePath};
 use globset::{GlobBuilder, GlobMatcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};

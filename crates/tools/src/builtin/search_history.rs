@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Description, History, HistoryAuthor, HistoryHit, HistoryQuery, Roles, Timestamp, Tool,
-    ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput, Trust,
+use avocet_protocol::access::{Roles, Trust};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::{History, HistoryAuthor, HistoryHit, HistoryQuery};
+use avocet_protocol::tool::{
+    Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
 };
 use avocet_text::{match_query, snippet};
 use jiff::civil::Date;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    ChildMode, Description, LogWrite, NewChild, Tasks, Tool, ToolClass, ToolContext, ToolError,
+use avocet_protocol::store::Tasks;
+use avocet_protocol::tool::{
+    ChildMode, Description, LogWrite, NewChild, Tool, ToolClass, ToolContext, ToolError,
     ToolOutcome, ToolOutput, WaitKind, WaitRequest,
 };
 use avocet_text::nearest;

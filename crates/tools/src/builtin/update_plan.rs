@@ -2,7 +2,7 @@
 //! the tool itself does nothing.
 
 use async_trait::async_trait;
-use avocet_protocol::{
+use avocet_protocol::tool::{
     Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, UPDATE_PLAN,
 };
 use schemars::JsonSchema;

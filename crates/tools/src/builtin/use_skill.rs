@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
+use avocet_protocol::access::Trust;
+use avocet_protocol::tool::{
     Description, Skill, SkillFile, Skills, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
-    ToolOutput, Trust, USE_SKILL,
+    ToolOutput, USE_SKILL,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use avocet_protocol::ToolError;
+use avocet_protocol::tool::ToolError;
 use avocet_sandbox::{DirectoryEntry, EntryKind, FileError, Workspace, WorkspacePath};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use avocet_protocol::Trust;
+use avocet_protocol::access::Trust;
 use avocet_sandbox::{
     ProgramRights, ProgramSandbox, ProtectedChanges, ProtectionGuard, ReachedHosts, SandboxOutput,
     WatchedProgram, Workspace,

@@ -1,5 +1,5 @@
 use avocet_net::{FetchLimits, GuardedClient};
-use avocet_protocol::{Role, Trust};
+use avocet_protocol::access::{Role, Trust};
 use avocet_testkit::{ManualClock, tool_context};
 
 use super::*;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
+use avocet_protocol::tool::{
     Description, Leaving, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
 };
 use schemars::JsonSchema;

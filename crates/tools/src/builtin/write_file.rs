@@ -1,6 +1,6 @@
 //! `write_file`: creates a file or replaces its whole content.
 
-use avocet_protocol::{Evidence, Question, ToolClass, ToolError};
+use avocet_protocol::tool::{Evidence, Question, ToolClass, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;

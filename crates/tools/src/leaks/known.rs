@@ -23,7 +23,7 @@
 use std::collections::BTreeSet;
 
 use avocet_net::Url;
-use avocet_protocol::Seen;
+use avocet_protocol::tool::Seen;
 
 use super::sites::{is_site, site_of_host, without_www};
 use super::urls;

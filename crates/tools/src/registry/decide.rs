@@ -29,9 +29,9 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{
-    Grant, Leaving, Rule, SeenCall, ToolCall, ToolClass, ToolContext, ToolError, Trust, WaitRequest,
-};
+use avocet_protocol::access::{Grant, Rule, Trust};
+use avocet_protocol::model::ToolCall;
+use avocet_protocol::tool::{Leaving, SeenCall, ToolClass, ToolContext, ToolError, WaitRequest};
 
 use super::{ToolRegistry, is_trusted, policy_case};
 use crate::erased::CallReview;
@@ -123,7 +123,7 @@ impl ToolRegistry {
             known.name(scope);
         }
         let before = |call: &&SeenCall| {
-            let place = |id: avocet_protocol::CallId| (id.turn.0, id.step, id.ordinal);
+            let place = |id: avocet_protocol::ids::CallId| (id.turn.0, id.step, id.ordinal);
             place(call.id) < place(context.call)
         };
         for earlier in context.seen.calls.iter().filter(before) {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
-use avocet_protocol::{
-    PermissionMode, Place, Role, SESSION_SERVER_PREFIX, SessionId, ToolSource, ToolSpec, Toolbox,
-    Trust,
-};
+use avocet_protocol::access::{PermissionMode, Role, Trust};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::session::SESSION_SERVER_PREFIX;
+use avocet_protocol::tool::{Place, ToolSource, ToolSpec, Toolbox};
 
 use super::ToolRegistry;
 use crate::outside::{OutsideSource, OutsideTools};

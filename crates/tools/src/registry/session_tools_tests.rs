@@ -1,9 +1,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Arguments, Caution, Description, Leaving, OutsideTool, ToolCall, ToolClass, ToolContext,
-    ToolError, ToolOutcome,
+use avocet_protocol::model::{Arguments, ToolCall};
+use avocet_protocol::tool::{
+    Caution, Description, Leaving, OutsideTool, ToolClass, ToolContext, ToolError, ToolOutcome,
 };
 use avocet_testkit::{ManualClock, private_place, tool_context};
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
 //! The limit that a loaded skill sets on the calls of its turn and of the sub-agents that the turn
 //! starts. It only takes tools away: roles, policy and approvals stay as they are.
 
-use avocet_protocol::{SkillCall, SkillLimit, ToolContext, UPDATE_PLAN, USE_SKILL};
+use avocet_protocol::tool::{SkillCall, SkillLimit, ToolContext, UPDATE_PLAN, USE_SKILL};
 use avocet_text::fits;
 
 use super::ToolRegistry;

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_net::{FetchError, GuardedClient, HttpClient, NetError, Url, check_header, check_url};
-use avocet_protocol::{Clock, ToolError, decode_json, within};
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::model::decode_json;
+use avocet_protocol::tool::ToolError;
 use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;

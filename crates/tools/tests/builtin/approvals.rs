@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{
-    Grant, Role, Rule, Seen, ToolContext, ToolList, ToolName, ToolPolicy, Toolbox, Trust,
-};
+use avocet_protocol::access::{Grant, Role, Rule, ToolList, ToolPolicy, Trust};
+use avocet_protocol::ids::ToolName;
+use avocet_protocol::tool::{Seen, ToolContext, Toolbox};
 use avocet_tools::{AgentPolicy, ListedTools};
 use serde_json::{Value, json};
 

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{
-    Choice, ToolContext, ToolError, ToolOutcome, Toolbox, WaitKind, WaitRequest,
-};
+use avocet_protocol::chat::Choice;
+use avocet_protocol::tool::{ToolContext, ToolError, ToolOutcome, Toolbox, WaitKind, WaitRequest};
 use serde_json::{Value, json};
 
 use crate::world::{World, call, context};

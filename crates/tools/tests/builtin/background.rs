@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{SessionId, ToolContext};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::tool::ToolContext;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

@@ -3,7 +3,8 @@
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use avocet_protocol::{Evidence, ToolContext, Toolbox, Trust, Verdict};
+use avocet_protocol::access::Trust;
+use avocet_protocol::tool::{Evidence, ToolContext, Toolbox, Verdict};
 use avocet_testkit::EditorMood;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use avocet_protocol::Toolbox;
+use avocet_protocol::tool::Toolbox;
 use avocet_testkit::{SystemPart, skip_without};
 use serde_json::{Value, json};
 

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use avocet_protocol::{LeastTrust, ToolContext, Toolbox, Trust};
+use avocet_protocol::access::{LeastTrust, Trust};
+use avocet_protocol::tool::{ToolContext, Toolbox};
 use avocet_testkit::http::{ASK_PROXY, HttpFake, Piece, whole};
 use avocet_testkit::{SystemPart, skip_without};
 use serde_json::{Value, json};
@@ -161,8 +162,9 @@ async fn proxy_lets_git_reach_an_open_remote() {
 async fn tool_descriptions_name_the_open_hosts() {
     let (world, address, _) = world().await;
     let hosts = format!("{address}, a.example");
-    let specs =
-        world.registry.specs(avocet_protocol::Role::Owner, &avocet_testkit::private_place());
+    let specs = world
+        .registry
+        .specs(avocet_protocol::access::Role::Owner, &avocet_testkit::private_place());
     for name in ["exec_shell", "git_push", "run_tests"] {
         let spec = specs.iter().find(|spec| spec.name.as_str() == name).unwrap();
         assert!(spec.description.contains(&hosts), "{}", spec.description);

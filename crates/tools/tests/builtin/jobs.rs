@@ -1,6 +1,8 @@
 //! The calls that the program makes in jobs, with the system's git in the sandbox.
 
-use avocet_protocol::{JobId, SessionId, ToolContext, ToolError, ToolOutcome, Toolbox};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::JobId;
+use avocet_protocol::tool::{ToolContext, ToolError, ToolOutcome, Toolbox};
 use avocet_testkit::{SystemPart, skip_without};
 use serde_json::{Value, json};
 
@@ -137,7 +139,8 @@ async fn job_pull_request_runs_outside_of_the_sandbox_after_an_approval() {
 #[tokio::test]
 async fn calls_of_jobs_are_not_offered() {
     let world = World::new().await;
-    let specs =
-        world.registry.specs(avocet_protocol::Role::Owner, &avocet_testkit::private_place());
+    let specs = world
+        .registry
+        .specs(avocet_protocol::access::Role::Owner, &avocet_testkit::private_place());
     assert!(specs.iter().all(|spec| !spec.name.starts_with("job_")));
 }

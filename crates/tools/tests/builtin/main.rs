@@ -34,10 +34,11 @@ mod world;
 use std::fs;
 use std::time::Duration;
 
-use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, CallId, LogWrite, MAX_SENT_FILE_BYTES, Role,
-    Suspects, ToolContext, ToolError, Toolbox, Trust,
-};
+use avocet_protocol::access::{Role, Trust};
+use avocet_protocol::chat::{Attachment, AttachmentKind, AttachmentSource, MAX_SENT_FILE_BYTES};
+use avocet_protocol::ids::CallId;
+use avocet_protocol::store::Suspects;
+use avocet_protocol::tool::{LogWrite, ToolContext, ToolError, Toolbox};
 use avocet_testkit::private_place;
 use avocet_tools::BUILT_IN;
 use serde_json::{Value, json};
@@ -84,10 +85,12 @@ async fn aliases_accept_the_calls_of_other_agents() {
 
 /// Finishes the first call of a new turn with this kept result and these writes.
 pub(crate) async fn finish_call(world: &World, kept: Option<&str>, writes: &[LogWrite]) {
-    use avocet_protocol::{
-        CallResult, Claim, Content, Inbound, InboundKind, Inbox, Memories, NewInbound, NewStep,
-        Outcome, ScopeFilter, Sender, Settlement, TurnLog, Turns, Usage,
+    use avocet_protocol::chat::{Content, Inbound, InboundKind, NewInbound, Outcome, Sender};
+    use avocet_protocol::model::Usage;
+    use avocet_protocol::store::{
+        Claim, Inbox, Memories, NewStep, ScopeFilter, Settlement, TurnLog, Turns,
     };
+    use avocet_protocol::turn::CallResult;
     let inbound = Inbound::new(
         session().address(),
         Sender::new("me".parse().unwrap()),

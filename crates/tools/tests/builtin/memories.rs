@@ -1,9 +1,12 @@
 //! The memory tools, with the log behind them.
 
-use avocet_protocol::{
-    Asker, ChatKind, LogWrite, MemoryId, MemoryScope, PersonId, RecalledMemory, Role, SessionId,
-    Timestamp, ToolContext, Toolbox, Trust,
-};
+use avocet_protocol::access::{Asker, PersonId, Role, Trust};
+use avocet_protocol::chat::{ChatKind, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::MemoryId;
+use avocet_protocol::memory::RecalledMemory;
+use avocet_protocol::store::MemoryScope;
+use avocet_protocol::tool::{LogWrite, ToolContext, Toolbox};
 use avocet_testkit::private_place;
 use serde_json::{Value, json};
 

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{
-    CallId, CallResult, Grant, Role, Seen, SeenCall, ToolContext, ToolName, Toolbox, Trust, TurnId,
-};
+use avocet_protocol::access::{Grant, Role, Trust};
+use avocet_protocol::ids::{CallId, ToolName, TurnId};
+use avocet_protocol::tool::{Seen, SeenCall, ToolContext, Toolbox};
+use avocet_protocol::turn::CallResult;
 use avocet_tools::ToolRegistry;
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use avocet_protocol::{Toolbox, Verdict};
+use avocet_protocol::tool::{Toolbox, Verdict};
 use serde_json::{Value, json};
 
 use crate::world::{World, call, context};

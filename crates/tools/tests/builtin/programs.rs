@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::ToolError;
+use avocet_protocol::tool::ToolError;
 use serde_json::json;
 
 use crate::world::{World, until};

@@ -3,7 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use avocet_protocol::{Rule, ToolContext, ToolPolicy, Toolbox, Trust, WaitRequest};
+use avocet_protocol::access::{Rule, ToolPolicy, Trust};
+use avocet_protocol::tool::{ToolContext, Toolbox, WaitRequest};
 use avocet_sandbox::Workspace;
 use avocet_testkit::{SystemPart, skip_without};
 use avocet_tools::AgentPolicy;

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use avocet_protocol::{
-    AttachmentSource, LeastTrust, LogWrite, Role, ToolContext, Toolbox, Trust, Verdict,
-};
+use avocet_protocol::access::{LeastTrust, Role, Trust};
+use avocet_protocol::chat::AttachmentSource;
+use avocet_protocol::tool::{LogWrite, ToolContext, Toolbox, Verdict};
 use avocet_sandbox::{RootAccess, Workspace};
 use avocet_testkit::private_place;
 use serde_json::{Value, json};
@@ -51,7 +51,9 @@ impl ExtraDirectories {
         let call = call(name, &self.filled(arguments));
         let said = match self.world.registry.prepare(&call, None, context).await {
             Ok(_) => match self.world.registry.execute(&call, context).await {
-                Ok(avocet_protocol::ToolOutcome::Finished(output)) => output.value.to_string(),
+                Ok(avocet_protocol::tool::ToolOutcome::Finished(output)) => {
+                    output.value.to_string()
+                }
                 other => format!("{other:?}"),
             },
             Err(error) => format!("not prepared: {error}"),

@@ -1,10 +1,13 @@
 //! The tool `schedule`: its answers, its log writes and its refusals.
 
-use avocet_protocol::{
-    CallId, CallResult, EndedSchedules, Inbound, InboundKind, Inbox, NewInbound, NewStep, Schedule,
-    ScheduledWork, Schedules, Sender, SessionId, Suspects, ToolContext, Toolbox, Trust, TurnLog,
-    Turns, Usage,
-};
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{Inbound, InboundKind, NewInbound, Sender, SessionId};
+use avocet_protocol::ids::CallId;
+use avocet_protocol::model::Usage;
+use avocet_protocol::schedule::{Schedule, ScheduledWork};
+use avocet_protocol::store::{EndedSchedules, Inbox, NewStep, Schedules, Suspects, TurnLog, Turns};
+use avocet_protocol::tool::{ToolContext, Toolbox};
+use avocet_protocol::turn::CallResult;
 use avocet_testkit::START;
 use serde_json::{Value, json};
 
@@ -19,14 +22,16 @@ async fn run(world: &World, arguments: Value) -> Value {
     let session = context().session;
     let key = arguments.to_string().replace('/', " ").parse().unwrap();
     let sender = Sender::new("me".parse().unwrap());
-    let content = avocet_protocol::Content::text("please");
+    let content = avocet_protocol::chat::Content::text("please");
     let inbound = Inbound::new(session.address(), sender, key, content);
     let kind = InboundKind::Text;
     let message =
         NewInbound { session: session.clone(), kind, inbound, removed: 0, trust: Trust::Full };
     world.store.accept(&message, None).await.unwrap();
     let claim = world.store.claim(&session, Suspects::Exclude, std::time::Duration::ZERO);
-    let avocet_protocol::Claim::Turn(claimed) = claim.await.unwrap() else { panic!("no turn") };
+    let avocet_protocol::store::Claim::Turn(claimed) = claim.await.unwrap() else {
+        panic!("no turn")
+    };
     let turn = claimed.turn.id;
     let step = NewStep {
         number: 0,
@@ -43,7 +48,7 @@ async fn run(world: &World, arguments: Value) -> Value {
     let output = world.run("schedule", arguments).await.unwrap();
     let result = CallResult::ok(output.value.clone());
     world.store.finish_call(id, &result, None, &output.writes).await.unwrap();
-    let end = avocet_protocol::Settlement::new(avocet_protocol::Outcome::Replied);
+    let end = avocet_protocol::store::Settlement::new(avocet_protocol::chat::Outcome::Replied);
     world.store.settle(turn, &end).await.unwrap();
     output.value
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use crate::world::{World, call, context};
-use avocet_protocol::{ToolContext, Toolbox};
+use avocet_protocol::tool::{ToolContext, Toolbox};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;

@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{
-    Answer, CallId, Claim, Content, Inbound, InboundKind, Inbox, NewInbound, Outcome, Sender,
-    SessionId, Settlement, Suspects, ToolContext, Trust, TurnId, Turns, Usage,
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{
+    Content, Inbound, InboundKind, NewInbound, Outcome, Sender, SessionId,
 };
+use avocet_protocol::ids::{CallId, TurnId};
+use avocet_protocol::model::Usage;
+use avocet_protocol::store::{Answer, Claim, Inbox, Settlement, Suspects, Turns};
+use avocet_protocol::tool::ToolContext;
 use serde_json::{Value, json};
 
 use crate::world::{World, context, session};
@@ -63,7 +67,7 @@ trait Claims {
 
 impl Claims for avocet_store::SqliteStore {
     async fn claims(&self) -> u64 {
-        use avocet_protocol::Query;
+        use avocet_protocol::store::Query;
         self.log_status().await.unwrap().messages
     }
 }

@@ -1,8 +1,7 @@
 //! `use_skill`, and the limit that a skill sets on the later calls of the turn.
 
-use avocet_protocol::{
-    Role, SkillCall, SkillLimit, ToolContext, ToolError, ToolOutput, Toolbox, Trust,
-};
+use avocet_protocol::access::{Role, Trust};
+use avocet_protocol::tool::{SkillCall, SkillLimit, ToolContext, ToolError, ToolOutput, Toolbox};
 use serde_json::{Value, json};
 
 use crate::world::{World, call, context};

@@ -1,8 +1,8 @@
 //! Tests of `spawn`.
 
-use avocet_protocol::{
-    ChildMode, LogWrite, NewChild, Place, ToolContext, ToolError, ToolList, ToolOutcome, Trust,
-    WaitKind,
+use avocet_protocol::access::{ToolList, Trust};
+use avocet_protocol::tool::{
+    ChildMode, LogWrite, NewChild, Place, ToolContext, ToolError, ToolOutcome, WaitKind,
 };
 use avocet_tools::{AgentPolicy, ListedTools};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use super::world::World;
 use super::{call, context};
 
 async fn execute(world: &World, arguments: Value) -> Result<ToolOutcome, ToolError> {
-    use avocet_protocol::Toolbox;
+    use avocet_protocol::tool::Toolbox;
     world.registry.execute(&call("spawn", &arguments), &context()).await
 }
 
@@ -59,7 +59,7 @@ async fn spawn_refuses_an_unknown_profile_and_an_empty_task() {
 
 #[tokio::test]
 async fn spawn_needs_an_approval_after_untrusted_content() {
-    use avocet_protocol::Toolbox;
+    use avocet_protocol::tool::Toolbox;
     let world = World::new().await;
     for (trust, asks) in [(Trust::Full, false), (Trust::User, true), (Trust::Low, true)] {
         for background in [false, true] {
@@ -73,7 +73,8 @@ async fn spawn_needs_an_approval_after_untrusted_content() {
 
 #[tokio::test]
 async fn f13_tool_outside_the_list_of_an_ancestor_is_refused_to_a_child() {
-    use avocet_protocol::{Role, Toolbox};
+    use avocet_protocol::access::Role;
+    use avocet_protocol::tool::Toolbox;
     let world = World::new().await;
     let reading = ListedTools {
         table: "[agents.reviewer.tools]".to_owned(),

@@ -1,6 +1,7 @@
 //! The trust level of data read from files: it is that of the text written into them.
 
-use avocet_protocol::{LeastTrust, ToolContext, Toolbox, Trust};
+use avocet_protocol::access::{LeastTrust, Trust};
+use avocet_protocol::tool::{ToolContext, Toolbox};
 use serde_json::{Value, json};
 
 use crate::world::{World, call, context};

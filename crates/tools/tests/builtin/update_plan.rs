@@ -1,6 +1,7 @@
 //! `update_plan`: a tool of the sessions of editors.
 
-use avocet_protocol::{Place, Role, ToolContext, Toolbox, UPDATE_PLAN};
+use avocet_protocol::access::Role;
+use avocet_protocol::tool::{Place, ToolContext, Toolbox, UPDATE_PLAN};
 use avocet_testkit::private_place;
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ async fn update(world: &World, entries: Value) -> Result<Value, String> {
     let prepared = prepared.map_err(|error| error.to_string())?;
     assert!(prepared.approval.is_none() && prepared.evidence.is_none());
     match world.registry.execute(&call, &context).await {
-        Ok(avocet_protocol::ToolOutcome::Finished(output)) => {
+        Ok(avocet_protocol::tool::ToolOutcome::Finished(output)) => {
             assert!(output.writes.is_empty());
             Ok(output.value)
         }

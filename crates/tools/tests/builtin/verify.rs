@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use avocet_protocol::{Evidence, ToolClass, ToolError, Toolbox, Verdict};
+use avocet_protocol::tool::{Evidence, ToolClass, ToolError, Toolbox, Verdict};
 use serde_json::json;
 
 use crate::world::{World, call, context};

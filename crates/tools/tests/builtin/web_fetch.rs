@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_net::{FetchLimits, GuardedClient, ResolveNames};
-use avocet_protocol::{Seen, ToolContext, ToolError, ToolOutcome, Toolbox, Trust};
+use avocet_protocol::access::Trust;
+use avocet_protocol::tool::{Seen, ToolContext, ToolError, ToolOutcome, Toolbox};
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::{HttpFake, HttpRequest, Piece, whole, whole_bytes};
 use avocet_tools::WebAccess;

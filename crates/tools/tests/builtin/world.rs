@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_net::{FetchLimits, GuardedClient, OpenedHosts, ResolveNames};
-use avocet_protocol::{
-    Arguments, SessionId, ToolCall, ToolContext, ToolError, ToolOutcome, ToolOutput, Toolbox,
-};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::model::{Arguments, ToolCall};
+use avocet_protocol::tool::{ToolContext, ToolError, ToolOutcome, ToolOutput, Toolbox};
 use avocet_sandbox::{
     Isolation, PathProtection, ProgramProxy, ProgramSandbox, Workspace, WorkspaceRoots,
 };

@@ -3,7 +3,10 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use avocet_protocol::{Channel, CheckState, Content, Delivery, DeliveryId, Health, SendError};
+use avocet_protocol::channel::{Channel, Health, SendError};
+use avocet_protocol::chat::{Content, Delivery};
+use avocet_protocol::daemon::CheckState;
+use avocet_protocol::ids::DeliveryId;
 use rustix::fs::{Gid, Uid, chown};
 use rustix::process::geteuid;
 

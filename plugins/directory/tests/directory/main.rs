@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_directory::DirectoryChannel;
-use avocet_protocol::{Channel, ChannelContext, ChannelError, Publish};
+use avocet_protocol::bus::Publish;
+use avocet_protocol::channel::{Channel, ChannelContext, ChannelError};
 use avocet_testkit::{FakeBus, FakeDestinations, ManualClock};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;

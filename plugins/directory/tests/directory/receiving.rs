@@ -8,10 +8,11 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Accepted, AccountName, ChannelName, ChatKind, Content, Cursor, DedupeKey, Enqueued, Inbound,
-    Outbound, Publish, PublishError, Timestamp,
-};
+use avocet_protocol::bus::{Publish, PublishError};
+use avocet_protocol::chat::{ChatKind, Content, Cursor, Inbound, Outbound};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey};
+use avocet_protocol::store::{Accepted, Enqueued};
 use avocet_testkit::FakeBus;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::geteuid;

@@ -3,10 +3,11 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, Channel, Choice, Content, Delivery, DeliveryId,
-    Health, LoadedFile, OnUnknown, Receipt, SendError,
+use avocet_protocol::channel::{Channel, Health, OnUnknown, SendError};
+use avocet_protocol::chat::{
+    Attachment, AttachmentKind, AttachmentSource, Choice, Content, Delivery, LoadedFile, Receipt,
 };
+use avocet_protocol::ids::DeliveryId;
 
 use crate::World;
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use avocet_channel_kit::BotAccess;
 use avocet_net::bot_proxy;
-use avocet_protocol::{
-    AccountName, Allow, BotForm, BotSetup, ChannelConfig, ChannelName, Clock, IdError,
-};
+use avocet_protocol::access::Allow;
+use avocet_protocol::channel::{BotForm, BotSetup, ChannelConfig};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::ids::{AccountName, ChannelName, IdError};
 use avocet_text::Secret;
 
 use crate::config::DiscordConfig;

@@ -3,7 +3,8 @@
 //! needed.
 
 use avocet_net::{FetchError as NoPage, FetchLimits, FetchedPage, GuardedClient, UrlRule};
-use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource, FetchError};
+use avocet_protocol::channel::FetchError;
+use avocet_protocol::chat::{Attachment, AttachmentKind, AttachmentSource};
 use reqwest::header::HeaderMap;
 use serde::Deserialize;
 use serde_json::Value;

@@ -10,7 +10,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, Content, Delivery, Receipt, SendError, Timestamp, within};
+use avocet_protocol::channel::SendError;
+use avocet_protocol::chat::{Content, Delivery, Receipt};
+use avocet_protocol::clock::{Clock, Timestamp, within};
 use reqwest::Method;
 use serde_json::{Value, json};
 use serenity::builder::CreateAllowedMentions;

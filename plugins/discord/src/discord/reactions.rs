@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{ChatAddress, DedupeKey, Outcome, TopicId};
+use avocet_protocol::chat::{ChatAddress, Outcome};
+use avocet_protocol::ids::{DedupeKey, TopicId};
 use reqwest::Method;
 use serde_json::json;
 use serenity::model::id::{ChannelId, MessageId};

@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::{ChatAddress, SendError};
+use avocet_protocol::channel::SendError;
+use avocet_protocol::chat::ChatAddress;
 use reqwest::Method;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,6 +1,7 @@
 //! Searches a forum for the post of a send with an unknown outcome.
 
-use avocet_protocol::{Delivery, SendError};
+use avocet_protocol::channel::SendError;
+use avocet_protocol::chat::Delivery;
 use serde::Deserialize;
 use serde_json::Value;
 use serenity::model::Timestamp;
@@ -132,7 +133,7 @@ impl Discord {
 
 impl ThreadMetadata {
     /// A time that cannot be read counts as an early one, which ends the search.
-    fn changed_since(&self, moment: avocet_protocol::Timestamp) -> bool {
+    fn changed_since(&self, moment: avocet_protocol::clock::Timestamp) -> bool {
         let changed = Timestamp::parse(&self.archive_timestamp);
         changed.is_ok_and(|changed| (changed.unix_timestamp() + 1) * 1000 >= moment.0)
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use avocet_protocol::within;
+use avocet_protocol::clock::within;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use serenity::constants::Opcode;

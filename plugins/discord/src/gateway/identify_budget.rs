@@ -9,7 +9,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use avocet_protocol::{ChannelContext, Cursor, Timestamp};
+use avocet_protocol::channel::ChannelContext;
+use avocet_protocol::chat::Cursor;
+use avocet_protocol::clock::Timestamp;
 use serenity::model::gateway::SessionStartLimit;
 
 use crate::Discord;

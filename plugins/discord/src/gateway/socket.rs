@@ -2,7 +2,7 @@
 //! so that the same proxy and the same certificates apply.
 
 use avocet_net::describe_error;
-use avocet_protocol::decode_json;
+use avocet_protocol::model::decode_json;
 use futures_util::{SinkExt, StreamExt};
 use reqwest::{Client, StatusCode, Upgraded, Url};
 use serde_json::Value;

@@ -2,7 +2,7 @@
 //! position.
 
 use avocet_channel_kit::Stopped;
-use avocet_protocol::Cursor;
+use avocet_protocol::chat::Cursor;
 use serde_json::Value;
 use serenity::model::channel::Message;
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use avocet_protocol::{Cursor, Timestamp};
+use avocet_protocol::chat::Cursor;
+use avocet_protocol::clock::Timestamp;
 use serenity::model::id::{ChannelId, MessageId};
 
 use crate::history::first_id_after;

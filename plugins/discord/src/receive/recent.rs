@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Quote, within};
+use avocet_protocol::chat::Quote;
+use avocet_protocol::clock::within;
 use serde_json::Value;
 use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, MessageId};

@@ -1,6 +1,6 @@
 //! The requests that a receiver makes, and their results.
 
-use avocet_protocol::{ChannelContext, CommandHelp};
+use avocet_protocol::channel::{ChannelContext, CommandHelp};
 use serde_json::Value;
 use serenity::model::id::{ApplicationId, ChannelId, MessageId};
 

@@ -2,7 +2,7 @@
 //! messages of several parts, and a channel keeps its id.
 
 use avocet_channel_kit::{Converted, InboundStages, Taken};
-use avocet_protocol::Inbound;
+use avocet_protocol::chat::Inbound;
 use serenity::model::channel::Message;
 
 use crate::bounded::MakeRoom;

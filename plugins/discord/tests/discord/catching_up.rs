@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{Channel, ChatKind, Health, Inbound};
+use avocet_protocol::channel::{Channel, Health};
+use avocet_protocol::chat::{ChatKind, Inbound};
 use avocet_testkit::discord::{ApiError, InjectedFault, On, Route, UserMessage};
 use tokio::sync::Semaphore;
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use avocet_channel_kit::GroupConfig;
 use avocet_discord::{Discord, DiscordConfig, DiscordError};
-use avocet_protocol::{Channel, Content};
+use avocet_protocol::channel::Channel;
+use avocet_protocol::chat::Content;
 use avocet_testkit::ManualClock;
 
 use crate::TOKEN;

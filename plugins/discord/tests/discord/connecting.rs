@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Channel, ChannelError, Clock, Cursor, Health};
+use avocet_protocol::channel::{Channel, ChannelError, Health};
+use avocet_protocol::chat::Cursor;
+use avocet_protocol::clock::Clock;
 use avocet_testkit::discord::{
     ApiError, DiscordFake, GatewayFault, HEARTBEAT_INTERVAL, InjectedFault, On, Route,
 };
@@ -245,7 +247,7 @@ async fn f9_identify_waits_grow_while_sessions_keep_ending() {
     let scope = "identify".to_owned();
     let (name, account) = (world.discord.name(), world.discord.account());
     let used = Cursor { scope, position: format!("{day} 800") };
-    avocet_protocol::Publish::move_cursor(&*world.bus, &name, &account, used).await.unwrap();
+    avocet_protocol::bus::Publish::move_cursor(&*world.bus, &name, &account, used).await.unwrap();
     let _running = world.run();
     // One hundredth of the day.
     let share = Duration::from_secs(864);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use avocet_discord::DiscordConfig;
-use avocet_protocol::{Channel, Content, Inbound};
+use avocet_protocol::channel::Channel;
+use avocet_protocol::chat::{Content, Inbound};
 use avocet_testkit::discord::{ApiError, InjectedFault, On, Route};
 use serde_json::json;
 use tokio::sync::Semaphore;

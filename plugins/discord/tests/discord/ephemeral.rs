@@ -1,6 +1,8 @@
 //! Answers that only one person sees: in chats of other people, and to decisions.
 
-use avocet_protocol::{Channel, ChatKind, Choice, Content, PublishError};
+use avocet_protocol::bus::PublishError;
+use avocet_protocol::channel::Channel;
+use avocet_protocol::chat::{ChatKind, Choice, Content};
 use avocet_testkit::discord::{DiscordMessage, Route};
 use serde_json::json;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{
-    Channel, Content, Delivery, DeliveryId, LoadedFile, PlatformId, Poll, SendError,
-};
+use avocet_protocol::channel::{Channel, SendError};
+use avocet_protocol::chat::{Content, Delivery, LoadedFile, Poll};
+use avocet_protocol::ids::{DeliveryId, PlatformId};
 use avocet_testkit::START;
 use avocet_testkit::discord::{ApiError, DiscordMessage, InjectedFault, On, Route};
 

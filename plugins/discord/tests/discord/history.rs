@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::Cursor;
+use avocet_protocol::chat::Cursor;
 use avocet_testkit::discord::{ApiError, InjectedFault, On, Route, UserMessage};
 
 use crate::{ANN, World};
@@ -90,8 +90,8 @@ async fn f32_history_cursor_is_committed_with_its_message() {
 async fn f32_history_skips_the_bots_own_messages_without_counting_them() {
     let world = World::new().await;
     let _running = world.connected().await;
-    let reply = crate::delivery(world.dm, avocet_protocol::Content::text("hello"));
-    avocet_protocol::Channel::deliver(&*world.discord, &reply).await.unwrap();
+    let reply = crate::delivery(world.dm, avocet_protocol::chat::Content::text("hello"));
+    avocet_protocol::channel::Channel::deliver(&*world.discord, &reply).await.unwrap();
     let sent = world.platform.sent()[0].id;
     world.has_heard(world.dm).await;
     let place = Cursor { scope: world.dm.to_string(), position: sent.to_string() };
@@ -180,8 +180,8 @@ async fn f32_history_before_the_bot_joined_is_not_read() {
         world.platform.say(world.dm, ANN, "hello");
         world.bus.taken(2).await;
         // All earlier requests come before this one.
-        let reply = crate::delivery(world.dm, avocet_protocol::Content::text("hello"));
-        avocet_protocol::Channel::deliver(&*world.discord, &reply).await.unwrap();
+        let reply = crate::delivery(world.dm, avocet_protocol::chat::Content::text("hello"));
+        avocet_protocol::channel::Channel::deliver(&*world.discord, &reply).await.unwrap();
         assert_eq!(world.platform.requests_in(Route::History, 5).len(), looks, "{joined}");
     }
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{
-    Channel, ChatKind, Choice, Content, Delivery, DeliveryId, Inbound, PublishError, REPEAT_MARK,
-    SendError,
-};
+use avocet_protocol::bus::PublishError;
+use avocet_protocol::channel::{Channel, SendError};
+use avocet_protocol::chat::{ChatKind, Choice, Content, Delivery, Inbound, REPEAT_MARK};
+use avocet_protocol::ids::DeliveryId;
 use avocet_testkit::discord::{ApiError, DiscordMessage, InjectedFault, On, Route};
 use serde_json::json;
 
@@ -257,7 +257,7 @@ async fn slash_command_of_another_run_never_has_its_ephemeral_answer_in_public()
     world.platform.slash(ANN, world.channel, "stop", &json!([]));
     let commands = world.bus.taken(2).await;
     let world = world.restarted();
-    let first_sent_at = Some(avocet_protocol::Clock::now(&*world.clock));
+    let first_sent_at = Some(avocet_protocol::clock::Clock::now(&*world.clock));
     for (row, command) in (1..).zip(&commands) {
         let sent = Delivery { first_sent_at, ..reply_to(command, row, "secret") };
         world.discord.deliver(&sent).await.unwrap();

@@ -27,9 +27,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_discord::{Discord, DiscordConfig};
-use avocet_protocol::{
-    ChannelContext, ChannelError, ChatAddress, CommandHelp, Content, Delivery, DeliveryId,
-};
+use avocet_protocol::channel::{ChannelContext, ChannelError, CommandHelp};
+use avocet_protocol::chat::{ChatAddress, Content, Delivery};
+use avocet_protocol::ids::DeliveryId;
 use avocet_testkit::discord::{DiscordFake, Route};
 use avocet_testkit::{FakeBus, FakeDestinations, ManualClock};
 use tokio::task::JoinHandle;
@@ -86,7 +86,9 @@ impl World {
             stop: self.stop.clone(),
         };
         let discord = self.discord.clone();
-        tokio::spawn(async move { avocet_protocol::Channel::run(&*discord, context).await })
+        tokio::spawn(
+            async move { avocet_protocol::channel::Channel::run(&*discord, context).await },
+        )
     }
 
     /// Runs the channel until it is connected and has read the missed messages.

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Channel, Clock, Content, Delivery, Poll, REPEAT_MARK};
+use avocet_protocol::channel::Channel;
+use avocet_protocol::chat::{Content, Delivery, Poll, REPEAT_MARK};
+use avocet_protocol::clock::Clock;
 use serde_json::json;
 
 use crate::{World, delivery};

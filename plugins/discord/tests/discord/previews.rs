@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Channel, Choice, Clock, Content, Delivery, Receipt, SendError};
+use avocet_protocol::channel::{Channel, SendError};
+use avocet_protocol::chat::{Choice, Content, Delivery, Receipt};
+use avocet_protocol::clock::Clock;
 
 use crate::{World, chat, delivery, nth};
 

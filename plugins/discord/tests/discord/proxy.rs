@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 
 use avocet_discord::DiscordConfig;
-use avocet_protocol::{Channel, ChannelConfig, Content, FetchError, SendError};
+use avocet_protocol::channel::{Channel, ChannelConfig, FetchError, SendError};
+use avocet_protocol::chat::Content;
 use avocet_testkit::SocksFake;
 use avocet_testkit::discord::{DiscordFake, UserMessage};
 
@@ -59,7 +60,7 @@ async fn proxy_carries_downloads_and_refuses_those_from_other_hosts() {
         let said = UserMessage::new(world.dm, ANN, "look").file("note.txt", "text/plain", b"hi");
         world.platform.post(said);
         let inbound = world.bus.taken(place + 1).await.pop().unwrap();
-        let avocet_protocol::AttachmentSource::Platform(reference) =
+        let avocet_protocol::chat::AttachmentSource::Platform(reference) =
             &inbound.content.attachments[0].source
         else {
             panic!("{inbound:?}")

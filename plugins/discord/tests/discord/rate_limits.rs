@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Channel, Content, Delivery, PlatformId, SendError, Timestamp};
+use avocet_protocol::channel::{Channel, SendError};
+use avocet_protocol::chat::{Content, Delivery};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::PlatformId;
 use avocet_testkit::discord::{ApiError, InjectedFault, On, Route};
 use serde_json::json;
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{AcceptedAs, Channel, Content, Outcome};
+use avocet_protocol::channel::Channel;
+use avocet_protocol::chat::{Content, Outcome};
+use avocet_protocol::store::AcceptedAs;
 use avocet_testkit::discord::{ApiError, InjectedFault, On, Route, UserMessage};
 use serde_json::json;
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{
-    AttachmentKind, AttachmentSource, Channel, ChatKind, FetchError, PublishError, StoreError,
-    Timestamp,
-};
+use avocet_protocol::bus::PublishError;
+use avocet_protocol::channel::{Channel, FetchError};
+use avocet_protocol::chat::{AttachmentKind, AttachmentSource, ChatKind};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::StoreError;
 use avocet_testkit::START;
 use avocet_testkit::discord::{ApiError, InjectedFault, On, Route, UserMessage};
 use serde_json::json;
@@ -56,7 +57,7 @@ async fn server_message_is_published_only_if_addressed_to_the_bot() {
     world.platform.say(world.channel, ANN, "/unknown");
     world.platform.post(UserMessage::new(world.channel, ANN, "what's up?").mention());
     world.platform.say(world.channel, ANN, "/stop");
-    let reply = crate::delivery(world.channel, avocet_protocol::Content::text("pong"));
+    let reply = crate::delivery(world.channel, avocet_protocol::chat::Content::text("pong"));
     world.discord.deliver(&reply).await.unwrap();
     let pong = world.platform.sent()[0].id;
     world.platform.post(UserMessage::new(world.channel, ANN, "and?").reply_to(pong));
@@ -83,10 +84,10 @@ async fn thread_is_a_topic_of_its_channel() {
         assert_eq!(received[place].address.to_string(), expected);
         assert_eq!(received[place].chat, ChatKind::Group);
     }
-    let answer = avocet_protocol::Delivery::new(
-        avocet_protocol::DeliveryId(1),
+    let answer = avocet_protocol::chat::Delivery::new(
+        avocet_protocol::ids::DeliveryId(1),
         received[0].address.clone(),
-        avocet_protocol::Content::text("hello"),
+        avocet_protocol::chat::Content::text("hello"),
     );
     world.discord.deliver(&answer).await.unwrap();
     assert_eq!(world.platform.sent()[0].channel, early, "the answer goes into the thread");
@@ -343,7 +344,7 @@ async fn malformed_message_is_published_with_its_readable_fields() {
 async fn empty_server_message_to_the_bot_is_declined() {
     let world = World::new().await;
     let _running = world.connected().await;
-    let pong = crate::delivery(world.channel, avocet_protocol::Content::text("pong"));
+    let pong = crate::delivery(world.channel, avocet_protocol::chat::Content::text("pong"));
     world.discord.deliver(&pong).await.unwrap();
     let pong = world.platform.sent()[0].id;
     let empty = || UserMessage::new(world.channel, ANN, "");

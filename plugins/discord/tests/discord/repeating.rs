@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Channel, Content, Delivery, OnUnknown, PlatformId, SendError};
+use avocet_protocol::channel::{Channel, OnUnknown, SendError};
+use avocet_protocol::chat::{Content, Delivery};
+use avocet_protocol::ids::PlatformId;
 use avocet_testkit::START;
 use avocet_testkit::discord::{ApiError, InjectedFault, On, Route};
 

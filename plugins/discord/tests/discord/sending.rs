@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, Channel, Content, Delivery, Health, LoadedFile,
-    SendError,
+use avocet_protocol::channel::{Channel, Health, SendError};
+use avocet_protocol::chat::{
+    Attachment, AttachmentKind, AttachmentSource, Content, Delivery, LoadedFile,
 };
 use avocet_testkit::discord::{ApiError, InjectedFault, On, Route};
 use serde_json::json;
@@ -70,7 +70,7 @@ async fn deliver_omits_the_reply_reference_where_the_history_is_closed() {
     let world = World::new().await;
     let said = world.platform.say(world.channel, ANN, "hello");
     world.platform.close_history(world.channel);
-    let reply_to: avocet_protocol::DedupeKey = format!("m{said}").parse().unwrap();
+    let reply_to: avocet_protocol::ids::DedupeKey = format!("m{said}").parse().unwrap();
     for number in 1..=2 {
         let chunk = world.discord.plan(&Content::text(number.to_string())).remove(0);
         let chunk = Content { reply_to: Some(reply_to.clone()), ..chunk };

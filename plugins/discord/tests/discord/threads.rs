@@ -1,7 +1,9 @@
 //! Threads that the bot makes, and threads in which it answers without a mention.
 
 use avocet_discord::Threads;
-use avocet_protocol::{Channel, Content, Delivery, DeliveryId, Inbound, SendError};
+use avocet_protocol::channel::{Channel, SendError};
+use avocet_protocol::chat::{Content, Delivery, Inbound};
+use avocet_protocol::ids::DeliveryId;
 use avocet_testkit::discord::{ApiError, InjectedFault, On, Route, UserMessage};
 use serde_json::json;
 

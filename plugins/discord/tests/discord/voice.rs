@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, Channel, Content, Delivery, LoadedFile, SendError,
+use avocet_protocol::channel::{Channel, SendError};
+use avocet_protocol::chat::{
+    Attachment, AttachmentKind, AttachmentSource, Content, Delivery, LoadedFile,
 };
 use avocet_testkit::discord::{ApiError, InjectedFault, On, Route};
 use serde_json::Value;

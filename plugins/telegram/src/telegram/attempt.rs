@@ -1,7 +1,9 @@
 //! A delivery attempt: a chunk's text and destination, adapted to refusals of the platform.
 
 use avocet_channel_kit::Styled;
-use avocet_protocol::{ChatAddress, Delivery, PlatformId, REPEAT_MARK, Receipt, SendError};
+use avocet_protocol::channel::SendError;
+use avocet_protocol::chat::{ChatAddress, Delivery, REPEAT_MARK, Receipt};
+use avocet_protocol::ids::PlatformId;
 use teloxide::types::{ChatId, MessageEntity, ReplyParameters, ThreadId};
 
 use crate::Telegram;

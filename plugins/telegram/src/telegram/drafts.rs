@@ -7,7 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_channel_kit::Styled;
-use avocet_protocol::{ChatAddress, Content, DraftError, TurnId};
+use avocet_protocol::chat::{ChatAddress, Content, DraftError};
+use avocet_protocol::ids::TurnId;
 use serde::Serialize;
 use serde::de::IgnoredAny;
 use teloxide::requests::Payload;

@@ -1,6 +1,8 @@
 //! Changes to a chat without a new message: edits, deletions, and the typing indicator.
 
-use avocet_protocol::{ChatAddress, PlatformId, SendError};
+use avocet_protocol::channel::SendError;
+use avocet_protocol::chat::ChatAddress;
+use avocet_protocol::ids::PlatformId;
 use serde::de::IgnoredAny;
 use teloxide::payloads::{
     DeleteMessage, EditMessageText, EditMessageTextSetters, SendChatAction, SendChatActionSetters,

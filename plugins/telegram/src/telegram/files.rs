@@ -1,7 +1,8 @@
 //! Sends single files, one message each. Photos, sound, voice messages and videos are shown, and
 //! other files are documents.
 
-use avocet_protocol::{Attachment, AttachmentKind, Delivery, LoadedFile, Receipt, SendError};
+use avocet_protocol::channel::SendError;
+use avocet_protocol::chat::{Attachment, AttachmentKind, Delivery, LoadedFile, Receipt};
 use avocet_text::sanitise;
 use bytes::Bytes;
 use reqwest::multipart::{Form, Part};

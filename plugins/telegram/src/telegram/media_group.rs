@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::{
-    Attachment, Content, Delivery, DeliveryId, LoadedFile, PlatformId, Receipt, SendError,
-};
+use avocet_protocol::channel::SendError;
+use avocet_protocol::chat::{Attachment, Content, Delivery, LoadedFile, Receipt};
+use avocet_protocol::ids::{DeliveryId, PlatformId};
 use reqwest::multipart::Form;
 use serde::Serialize;
 use teloxide::types::MessageEntity;

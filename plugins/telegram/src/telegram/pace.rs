@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use avocet_channel_kit::{Rate, Rates};
-use avocet_protocol::{Delivery, Receipt, SendError};
+use avocet_protocol::channel::SendError;
+use avocet_protocol::chat::{Delivery, Receipt};
 
 use crate::Telegram;
 

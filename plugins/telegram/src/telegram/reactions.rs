@@ -6,7 +6,9 @@ use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{ChatAddress, Clock, DedupeKey, Outcome};
+use avocet_protocol::chat::{ChatAddress, Outcome};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::ids::DedupeKey;
 use serde::de::IgnoredAny;
 use teloxide::payloads::{SetMessageReaction, SetMessageReactionSetters};
 use teloxide::types::ReactionType;

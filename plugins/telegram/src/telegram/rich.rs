@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use avocet_channel_kit::table_segments;
 use avocet_channel_kit::{ColumnAlign, NativeTable, Style, StyleRange, Styled, TableSegment};
-use avocet_protocol::{Content, REPEAT_MARK};
+use avocet_protocol::chat::{Content, REPEAT_MARK};
 use serde::Serialize;
 use serde_json::{Value, json};
 use teloxide::requests::Payload;

@@ -3,7 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_channel_kit::{Converted, ReactionNotes, UserReaction, reaction_emoji};
-use avocet_protocol::{ChatAddress, DedupeKey, Delivery, Inbound, Receipt};
+use avocet_protocol::chat::{ChatAddress, Delivery, Inbound, Receipt};
+use avocet_protocol::ids::DedupeKey;
 use serde::Deserialize;
 use serde_json::Value;
 use teloxide::types::{ChatId, UpdateKind};
@@ -14,7 +15,7 @@ use crate::moved::MessageNumber;
 use crate::update::{self, Update};
 
 /// The id of a message: that of its chat, and the number in it.
-type MessageId = (avocet_protocol::ChatId, i32);
+type MessageId = (avocet_protocol::ids::ChatId, i32);
 
 /// The reactions that the model does not know yet.
 #[derive(Debug, Default)]
@@ -66,7 +67,7 @@ impl Telegram {
     /// Notes a reaction to a message of the bot.
     pub(crate) fn note_user_reaction(&self, reaction: &ReactionUpdate) {
         let home = self.moves.home(ChatId(reaction.chat.id)).0.to_string();
-        let Ok(chat) = home.parse::<avocet_protocol::ChatId>() else { return };
+        let Ok(chat) = home.parse::<avocet_protocol::ids::ChatId>() else { return };
         let Some(person) = &reaction.user else { return };
         let Some(user) = person["id"].as_u64() else { return };
         let message = (chat, reaction.message_id);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Attachment, Channel, Choice, Content, REPEAT_MARK, SendError};
+use avocet_protocol::channel::{Channel, SendError};
+use avocet_protocol::chat::{Attachment, Choice, Content, REPEAT_MARK};
 use avocet_testkit::telegram::{ApiError, CAPTION_LIMIT, InjectedFault, On, SentMessage, png};
 
 use crate::files::{attachment, loaded};

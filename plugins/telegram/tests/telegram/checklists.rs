@@ -1,6 +1,8 @@
 //! Checklists, and the changes of their tasks.
 
-use avocet_protocol::{Inbound, PublishError, StoreError};
+use avocet_protocol::bus::PublishError;
+use avocet_protocol::chat::Inbound;
+use avocet_protocol::store::StoreError;
 use avocet_testkit::telegram::UserMessage;
 use serde_json::{Value, json};
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Channel, Clock, CommandHelp, Health};
+use avocet_protocol::channel::{Channel, CommandHelp, Health};
+use avocet_protocol::clock::Clock;
 use avocet_testkit::telegram::{ApiError, Break, InjectedFault, On, UserMessage};
 use serde_json::json;
 

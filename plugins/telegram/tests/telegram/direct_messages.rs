@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, Channel, ChatAddress, ChatKind, Choice, Content,
-    LoadedFile, Poll, SendError,
+use avocet_protocol::channel::{Channel, SendError};
+use avocet_protocol::chat::{
+    Attachment, AttachmentKind, AttachmentSource, ChatAddress, ChatKind, Choice, Content,
+    LoadedFile, Poll,
 };
 use avocet_testkit::telegram::{SentMessage, UserMessage, png};
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Channel, ChatAddress, Content, DraftError, TurnId};
+use avocet_protocol::channel::Channel;
+use avocet_protocol::chat::{ChatAddress, Content, DraftError};
+use avocet_protocol::ids::TurnId;
 use avocet_testkit::telegram::{ApiError, InjectedFault, On};
 use serde_json::json;
 

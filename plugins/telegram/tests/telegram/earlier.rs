@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{AcceptedAs, ChatKind, Inbound};
+use avocet_protocol::chat::{ChatKind, Inbound};
+use avocet_protocol::store::AcceptedAs;
 use avocet_telegram::{Telegram, TelegramConfig};
 use avocet_testkit::telegram::{PostedMessage, UserMessage};
 use serde_json::json;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{
-    Channel, ChatAddress, Choice, Content, Delivery, PlatformId, Receipt, SendError,
-};
+use avocet_protocol::channel::{Channel, SendError};
+use avocet_protocol::chat::{ChatAddress, Choice, Content, Delivery, Receipt};
+use avocet_protocol::ids::PlatformId;
 use avocet_telegram::{Telegram, TelegramConfig};
 use avocet_testkit::ManualClock;
 use avocet_testkit::telegram::{ApiError, InjectedFault, On};

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, Channel, Choice, Content, Delivery, LoadedFile,
-    REPEAT_MARK, SendError,
+use avocet_protocol::channel::{Channel, SendError};
+use avocet_protocol::chat::{
+    Attachment, AttachmentKind, AttachmentSource, Choice, Content, Delivery, LoadedFile,
+    REPEAT_MARK,
 };
 use avocet_testkit::telegram::{
     ApiError, CAPTION_LIMIT, InjectedFault, On, SentMessage, UserMessage, png,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Inbound, Quote};
+use avocet_protocol::chat::{Inbound, Quote};
 use avocet_testkit::telegram::{InjectedFault, On, UserMessage};
 
 use crate::{ANN, World};

@@ -28,9 +28,9 @@ mod webhook_parts;
 
 use std::sync::Arc;
 
-use avocet_protocol::{
-    Channel, ChannelContext, ChannelError, ChatAddress, CommandHelp, Content, Delivery, DeliveryId,
-};
+use avocet_protocol::channel::{Channel, ChannelContext, ChannelError, CommandHelp};
+use avocet_protocol::chat::{ChatAddress, Content, Delivery};
+use avocet_protocol::ids::DeliveryId;
 use avocet_telegram::{Telegram, TelegramConfig};
 use avocet_testkit::telegram::TelegramFake;
 use avocet_testkit::{FakeBus, FakeDestinations, ManualClock};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{AttachmentKind, AttachmentSource};
+use avocet_protocol::chat::{AttachmentKind, AttachmentSource};
 use avocet_testkit::telegram::{UserMessage, odd_message, odd_messages, odd_updates};
 use serde_json::{Value, json};
 

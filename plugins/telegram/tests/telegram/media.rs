@@ -1,9 +1,8 @@
 //! Content besides text: kept by reference, downloaded on demand, and declined once if unreadable.
 
-use avocet_protocol::{
-    AttachmentKind, AttachmentSource, Channel, ChatAddress, Content, Delivery, FetchError,
-    PublishError,
-};
+use avocet_protocol::bus::PublishError;
+use avocet_protocol::channel::{Channel, FetchError};
+use avocet_protocol::chat::{AttachmentKind, AttachmentSource, ChatAddress, Content, Delivery};
 use avocet_testkit::telegram::{ApiError, InjectedFault, On, UserMessage};
 use serde_json::json;
 

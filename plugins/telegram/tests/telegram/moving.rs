@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Channel, Content, Cursor, Delivery, PlatformId, Publish, SendError};
+use avocet_protocol::bus::Publish;
+use avocet_protocol::channel::{Channel, SendError};
+use avocet_protocol::chat::{Content, Cursor, Delivery};
+use avocet_protocol::ids::PlatformId;
 use avocet_telegram::{Telegram, TelegramConfig};
 use avocet_testkit::telegram::{PostedMessage, UserMessage};
 use tokio_util::sync::CancellationToken;

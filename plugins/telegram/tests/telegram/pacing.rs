@@ -3,7 +3,9 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use avocet_protocol::{Channel, Clock, Content, Delivery, SendError};
+use avocet_protocol::channel::{Channel, SendError};
+use avocet_protocol::chat::{Content, Delivery};
+use avocet_protocol::clock::Clock;
 use avocet_testkit::telegram::{InjectedFault, On};
 
 use crate::{ANN, World, delivery};

@@ -1,6 +1,7 @@
 //! Polls of the agent.
 
-use avocet_protocol::{Channel, Content, Delivery, Poll, REPEAT_MARK};
+use avocet_protocol::channel::Channel;
+use avocet_protocol::chat::{Content, Delivery, Poll, REPEAT_MARK};
 use serde_json::json;
 
 use crate::{ANN, World, delivery};

@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 
-use avocet_protocol::{Channel, ChannelConfig, Content, SendError};
+use avocet_protocol::channel::{Channel, ChannelConfig, SendError};
+use avocet_protocol::chat::Content;
 use avocet_telegram::TelegramConfig;
 use avocet_testkit::SocksFake;
 use avocet_testkit::telegram::TelegramFake;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{AcceptedAs, Channel, Content, Outcome};
+use avocet_protocol::channel::Channel;
+use avocet_protocol::chat::{Content, Outcome};
+use avocet_protocol::store::AcceptedAs;
 use avocet_testkit::telegram::{ApiError, InjectedFault, On, PostedMessage, UserMessage};
 
 use crate::{ANN, World, delivery};
@@ -67,7 +69,7 @@ async fn bot_reacts_to_no_command_press_or_edit() {
     let world = World::new().await;
     let _running = world.run();
     let command = world.platform.private_text(ANN, "/stop now");
-    let choices = vec![avocet_protocol::Choice::new("Yes", "/approve")];
+    let choices = vec![avocet_protocol::chat::Choice::new("Yes", "/approve")];
     let asked = delivery(ANN, Content { choices, ..Content::text("May I?") });
     world.telegram.deliver(&asked).await.unwrap();
     world.platform.press(ANN, &world.platform.sent()[0], "/approve");

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Channel, Cursor, Health, NoCorrection, PublishError, StoreError};
+use avocet_protocol::bus::PublishError;
+use avocet_protocol::channel::{Channel, Health};
+use avocet_protocol::chat::Cursor;
+use avocet_protocol::store::{NoCorrection, StoreError};
 use avocet_testkit::telegram::{ApiError, Break, InjectedFault, On, UserMessage};
 use serde_json::json;
 
@@ -101,7 +104,8 @@ async fn f4_poll_conflict_with_an_abandoned_poll_delays_by_a_second() {
 async fn f15_errors_never_show_the_token() {
     let closed = crate::telegram("http://127.0.0.1:1", &Arc::default());
     assert!(!format!("{closed:?}").contains("secret"));
-    let sent = closed.deliver(&crate::delivery(ANN, avocet_protocol::Content::text("hi"))).await;
+    let sent =
+        closed.deliver(&crate::delivery(ANN, avocet_protocol::chat::Content::text("hi"))).await;
     let error = format!("{sent:?} {}", sent.as_ref().unwrap_err());
     assert!(error.contains("no connection") && !error.contains("secret"), "{error}");
 }

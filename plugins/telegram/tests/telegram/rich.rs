@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{
-    Channel, ChatAddress, Choice, Content, Delivery, REPEAT_MARK, Receipt, SendError,
-};
+use avocet_protocol::channel::{Channel, SendError};
+use avocet_protocol::chat::{ChatAddress, Choice, Content, Delivery, REPEAT_MARK, Receipt};
 use avocet_testkit::telegram::{ApiError, InjectedFault, On, SentMessage};
 
 use crate::{ANN, World, chat, delivery};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_channel_kit::GroupConfig;
-use avocet_protocol::{Channel, Choice, Content, Delivery, REPEAT_MARK, SendError};
+use avocet_protocol::channel::{Channel, SendError};
+use avocet_protocol::chat::{Choice, Content, Delivery, REPEAT_MARK};
 use avocet_telegram::{Telegram, TelegramConfig, TelegramError};
 use avocet_testkit::ManualClock;
 use avocet_testkit::telegram::{ApiError, InjectedFault, On, UserMessage};

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Channel, Clock, Content, Health, SendError};
+use avocet_protocol::channel::{Channel, Health, SendError};
+use avocet_protocol::chat::Content;
+use avocet_protocol::clock::Clock;
 use avocet_testkit::telegram::{ApiError, InjectedFault, On};
 
 use crate::{ANN, TOKEN, World, delivery};

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, Channel, ChatAddress, Content, Delivery,
-    LoadedFile, REPEAT_MARK, Receipt, SendError,
+use avocet_protocol::channel::{Channel, SendError};
+use avocet_protocol::chat::{
+    Attachment, AttachmentKind, AttachmentSource, ChatAddress, Content, Delivery, LoadedFile,
+    REPEAT_MARK, Receipt,
 };
 use avocet_testkit::telegram::{ApiError, InjectedFault, On, SentMessage, TelegramFake};
 

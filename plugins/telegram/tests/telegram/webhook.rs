@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{
-    Channel, ChannelConfig, CheckState, Cursor, Health, PublishError, StoreError, Webhook,
-    WebhookError,
-};
+use avocet_protocol::bus::PublishError;
+use avocet_protocol::channel::{Channel, ChannelConfig, Health, Webhook, WebhookError};
+use avocet_protocol::chat::Cursor;
+use avocet_protocol::daemon::CheckState;
+use avocet_protocol::store::StoreError;
 use avocet_telegram::{Telegram, TelegramConfig};
 use avocet_testkit::http::{HttpFake, HttpRequest, Later, Piece, whole};
 use avocet_testkit::telegram::{ApiError, InjectedFault, On, UserMessage};

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{ChannelConfig, Cursor, NoCorrection, Publish, PublishError, StoreError};
+use avocet_protocol::bus::{Publish, PublishError};
+use avocet_protocol::channel::ChannelConfig;
+use avocet_protocol::chat::Cursor;
+use avocet_protocol::store::{NoCorrection, StoreError};
 use avocet_telegram::TelegramConfig;
 use avocet_testkit::telegram::UserMessage;
 use serde_json::{Value, json};

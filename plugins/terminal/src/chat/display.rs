@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{
-    DeliveryId, MessageId, REPEAT_MARK, SenderId, StartedMessage, TurnEvent, TurnId, TurnRecord,
-};
+use avocet_protocol::chat::REPEAT_MARK;
+use avocet_protocol::ids::{DeliveryId, MessageId, SenderId, TurnId};
+use avocet_protocol::turn::{StartedMessage, TurnEvent, TurnRecord};
 
 use super::{SaidChunk, TerminalLink};
 use crate::convert::{make_safe, print_chunk};

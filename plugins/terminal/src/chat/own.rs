@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{MessageId, TurnEvent, TurnId, WaitKind};
+use avocet_protocol::ids::{MessageId, TurnId};
+use avocet_protocol::tool::WaitKind;
+use avocet_protocol::turn::TurnEvent;
 
 use super::STOP;
 

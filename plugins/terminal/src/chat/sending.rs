@@ -1,6 +1,6 @@
 //! The way of a typed line to the daemon.
 
-use avocet_protocol::MessageId;
+use avocet_protocol::ids::MessageId;
 use futures_util::FutureExt;
 use futures_util::future::{Fuse, FusedFuture};
 

@@ -1,6 +1,6 @@
 //! The status line at the bottom: the model, its tokens and their cost.
 
-use avocet_protocol::Total;
+use avocet_protocol::store::Total;
 
 /// Returns the line. Unknown parts are left out.
 pub(super) fn status_line(model: &str, used: Option<&Total>) -> String {
@@ -27,7 +27,7 @@ fn short_number(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::{Money, Usage};
+    use avocet_protocol::model::{Money, Usage};
 
     use super::*;
 

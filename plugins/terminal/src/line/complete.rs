@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use avocet_protocol::CommandHelp;
+use avocet_protocol::channel::CommandHelp;
 use avocet_text::printable;
 
 /// Candidates that are offered at most.

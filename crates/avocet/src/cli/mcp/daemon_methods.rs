@@ -10,7 +10,9 @@ use avocet_gateway::{
     AttachParams, Client, ClientError, EventBatch, Hello, Incoming, Subscribe, Subscribed,
 };
 use avocet_mcp_server::{Extensions, McpCaller, McpHost, MethodError, SessionFeed, SocketMethods};
-use avocet_protocol::{Clock, EventSeq, SessionId};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Clock;
+use avocet_protocol::store::EventSeq;
 use avocet_supervise::Group;
 use avocet_text::Secret;
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use avocet_gateway::{Client, ListMcpTools};
 use avocet_mcp::{CallbackListener, LoginDone, McpClient, PendingLogin};
-use avocet_protocol::{Clock, within};
+use avocet_protocol::clock::{Clock, within};
 use avocet_supervise::run_blocking;
 use clap::Args;
 use jiff::tz::TimeZone;

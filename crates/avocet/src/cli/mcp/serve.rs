@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use avocet_gateway::Hello;
 use avocet_mcp_server::{McpServer, McpServerParts, serve_stream};
-use avocet_protocol::SessionId;
+use avocet_protocol::chat::SessionId;
 use avocet_text::{Secret, plain_io};
 use clap::Args;
 use tokio::io::{stdin, stdout};

@@ -2,7 +2,7 @@
 //! list shows the servers of the configuration file.
 
 use avocet_gateway::{ApproveMcpTools, Client, EmptyParams, ListMcpServers, ListMcpTools};
-use avocet_protocol::{McpServerStatus, McpState, McpToolState, McpToolView, McpTransport};
+use avocet_protocol::tool::{McpServerStatus, McpState, McpToolState, McpToolView, McpTransport};
 use avocet_text::PlainTable;
 use clap::Args;
 use serde::Serialize;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use avocet_llm::{ConfiguredModel, ModelCatalogue, OfferedModel};
-use avocet_protocol::within;
+use avocet_protocol::clock::within;
 use avocet_text::PlainTable;
 use futures_util::future::join_all;
 use serde_json::{Value, json};

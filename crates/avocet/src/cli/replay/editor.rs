@@ -7,7 +7,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use avocet_protocol::{LoggedInbound, Origin, TurnRecord};
+use avocet_protocol::chat::LoggedInbound;
+use avocet_protocol::turn::{Origin, TurnRecord};
 use avocet_supervise::run_blocking;
 use avocet_text::{plain_io, sanitise};
 

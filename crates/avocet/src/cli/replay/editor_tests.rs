@@ -1,7 +1,10 @@
-use avocet_protocol::{
-    ChildMode, Content, Inbound, InboundKind, MessageId, NewInbound, Sender, SessionId,
-    SessionReports, Step, Timestamp, Trust, TurnId, TurnState, Undelivered, Usage,
-};
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{Content, Inbound, InboundKind, NewInbound, Sender, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{MessageId, TurnId};
+use avocet_protocol::model::Usage;
+use avocet_protocol::tool::ChildMode;
+use avocet_protocol::turn::{SessionReports, Step, TurnState, Undelivered};
 
 use super::*;
 

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use avocet_agent::{ReplayAnswers, ReplayEnd, ReplayedTurn, TurnOutline};
-use avocet_protocol::{Spent, ToolCall, Total, thousands};
+use avocet_protocol::model::{Spent, ToolCall, thousands};
+use avocet_protocol::store::Total;
 use avocet_store::RecordedTurn;
 use avocet_text::PlainTable;
 use serde_json::{Value, json};
@@ -42,7 +43,7 @@ impl<'r> ReplayReport<'r> {
         let Self { recorded, record, replayed, .. } = self;
         let of_record = |_: usize, _: usize| true;
         let is_recorded = |step: usize, place: usize| {
-            let is_here = |id: &avocet_protocol::CallId| {
+            let is_here = |id: &avocet_protocol::ids::CallId| {
                 (id.step as usize, id.ordinal as usize) == (step, place)
             };
             !replayed.new_calls.iter().any(is_here)

@@ -1,7 +1,11 @@
 use avocet_agent::OutlineStep;
-use avocet_protocol::{
-    Arguments, CallId, CallResult, CallState, LoggedCall, MessageId, Money, Origin, SessionReports,
-    Step, Timestamp, Trust, TurnId, TurnRecord, TurnState, Undelivered, Usage,
+use avocet_protocol::access::Trust;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, MessageId, TurnId};
+use avocet_protocol::model::{Arguments, Money, Usage};
+use avocet_protocol::turn::{
+    CallResult, CallState, LoggedCall, Origin, SessionReports, Step, TurnRecord, TurnState,
+    Undelivered,
 };
 
 use super::*;

@@ -1,6 +1,7 @@
 //! A whole conversation as Markdown.
 
-use avocet_protocol::{LoggedCall, LoggedInbound, Origin, SessionId, TurnRecord};
+use avocet_protocol::chat::{LoggedInbound, SessionId};
+use avocet_protocol::turn::{LoggedCall, Origin, TurnRecord};
 use jiff::tz::TimeZone;
 use serde_json::Value;
 

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::Trust;
+use avocet_protocol::access::Trust;
 use avocet_sandbox::{RemoveMode, Workspace};
 use avocet_skills::{
     FoundSkill, SKILL_FILES, SkillSource, SkillState, WORKSPACE_SKILLS, check_name,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use avocet_protocol::Trust;
+use avocet_protocol::access::Trust;
 use avocet_skills::{FoundSkill, SkillDocument, SkillProblem, SkillSource, SkillState};
 use avocet_text::PlainTable;
 use serde::Serialize;

@@ -2,9 +2,11 @@
 //! sections that do not fit.
 
 use avocet_gateway::ClientError;
-use avocet_protocol::{
-    DaemonStatus, LogStatus, SessionSummary, Timestamp, Total, TurnState, UsageRow, thousands,
-};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::daemon::{DaemonStatus, LogStatus};
+use avocet_protocol::model::thousands;
+use avocet_protocol::store::{SessionSummary, Total, UsageRow};
+use avocet_protocol::turn::TurnState;
 use avocet_text::printable;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};

@@ -1,6 +1,5 @@
-use avocet_protocol::{
-    ChannelStatus, DiskStatus, LastExchanges, LogCheck, Money, ProviderStatus, Usage,
-};
+use avocet_protocol::daemon::{ChannelStatus, DiskStatus, LastExchanges, LogCheck, ProviderStatus};
+use avocet_protocol::model::{Money, Usage};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use avocet_config::Sandbox;
-use avocet_protocol::Check;
+use avocet_protocol::daemon::Check;
 use avocet_sandbox::{Isolation, SandboxLayers};
 
 use crate::components::shell::Shells;

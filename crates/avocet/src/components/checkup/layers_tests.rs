@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use avocet_protocol::Checkup;
+use avocet_protocol::daemon::Checkup;
 
 use super::*;
 use crate::cli::doctor;

@@ -2,9 +2,9 @@
 
 use avocet_config::{Budgets, ConfigError};
 use avocet_llm::{AudioEndpoint, ConfiguredModel, KnownFacts, KnownModel, ProbeResult, ToolStyle};
-use avocet_protocol::{
-    Check, CheckState, Embedder as _, ModelError, ModelFacts, Models as _, thousands, within,
-};
+use avocet_protocol::clock::within;
+use avocet_protocol::daemon::{Check, CheckState};
+use avocet_protocol::model::{Embedder as _, ModelError, ModelFacts, Models as _, thousands};
 use futures_util::future::join_all;
 
 use super::{Examiner, LIMIT};

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use avocet_config::{Settings, schema};
-use avocet_protocol::Clock;
+use avocet_protocol::clock::Clock;
 use avocet_testkit::ManualClock;
 
 use super::*;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::Clock;
+use avocet_protocol::clock::Clock;
 use avocet_text::sanitise;
 use tokio::io::{AsyncRead, AsyncReadExt};
 

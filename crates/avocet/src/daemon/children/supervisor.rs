@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_gateway::{ChildConnection, Programs, RunningProgram};
-use avocet_protocol::{AccountName, Attach, ChannelName, Clock, within};
+use avocet_protocol::channel::Attach;
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::ids::{AccountName, ChannelName};
 use avocet_sandbox::{
     ProgramEnd, ProgramRequest, ProgramResult, ProgramRights, ProgramSandbox, ProgramStreams,
     ReachedHosts, SandboxError,

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use avocet_external::External;
 use avocet_gateway::testing::FakeDaemon;
-use avocet_protocol::{Channel, Health};
+use avocet_protocol::channel::{Channel, Health};
 use avocet_sandbox::SandboxOutput;
 use avocet_testkit::{FakeDestinations, ManualClock};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};

@@ -2,7 +2,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{Channel, Clock, Timestamp};
+use avocet_protocol::channel::Channel;
+use avocet_protocol::clock::{Clock, Timestamp};
 use avocet_supervise::Group;
 use avocet_testkit::{FakeBus, FakeChannel, FakeDestinations, START};
 

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use avocet_config::Document;
-use avocet_protocol::{Clock, MAX_CONFIG_BYTES};
+use avocet_protocol::clock::Clock;
+use avocet_protocol::daemon::MAX_CONFIG_BYTES;
 use avocet_sandbox::digest_bytes;
 use avocet_supervise::run_blocking;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};

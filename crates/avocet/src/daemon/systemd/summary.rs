@@ -1,7 +1,8 @@
 //! The status text of the service: one line with the channels and the queues.
 
 use avocet_outbox::ChannelRegistry;
-use avocet_protocol::{Health, LogStatus};
+use avocet_protocol::channel::Health;
+use avocet_protocol::daemon::LogStatus;
 use avocet_text::Redactor;
 
 use crate::daemon::running::RunningDaemon;

@@ -4,7 +4,8 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use avocet_protocol::{Clock, StoreError, within};
+use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::store::StoreError;
 use sd_notify::NotifyState;
 
 use crate::daemon::running::RunningDaemon;

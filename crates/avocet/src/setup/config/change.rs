@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use avocet_config::{ConfigError, Document};
-use avocet_protocol::{ConfigFileError, MAX_CONFIG_BYTES};
+use avocet_protocol::daemon::{ConfigFileError, MAX_CONFIG_BYTES};
 use avocet_supervise::run_blocking;
 use avocet_text::plain_io;
 use futures_util::FutureExt;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use avocet_gateway::{DiffConfig, NoParams};
-use avocet_protocol::{ConfigChange, ConfigDiff};
+use avocet_protocol::daemon::{ConfigChange, ConfigDiff};
 
 use super::change::{failed, read, refused, warn_of_unresolved};
 use crate::components::config_changes::file_difference;

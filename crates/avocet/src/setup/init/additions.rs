@@ -1,6 +1,6 @@
 //! Adds tables to the text of a configuration. Everything that is there stays as it is.
 
-use avocet_protocol::OwnerCandidate;
+use avocet_protocol::channel::OwnerCandidate;
 use avocet_text::Secret;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, TomlError, Value, value};
 

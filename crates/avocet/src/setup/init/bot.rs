@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use avocet_config::ConfigError;
-use avocet_protocol::{BotIntroduction, BotSetup, Check, CheckState, OwnerCandidate};
+use avocet_protocol::channel::{BotIntroduction, BotSetup, OwnerCandidate};
+use avocet_protocol::daemon::{Check, CheckState};
 use avocet_text::Secret;
 
 use super::additions::{AddedBot, Additions};

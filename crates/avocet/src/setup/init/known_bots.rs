@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use avocet_protocol::BotForm;
+use avocet_protocol::channel::BotForm;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
 /// The bots of one channel.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use avocet_protocol::within;
+use avocet_protocol::clock::within;
 use futures_util::future::join_all;
 
 use super::InitRun;

@@ -6,7 +6,9 @@ use std::time::Duration;
 use avocet_llm::{
     ConfiguredModel, KnownModel, ModelCatalogue, OfferedModel, ProbeResult, SourcedFacts,
 };
-use avocet_protocol::{Check, Message, Model as _, ModelError, ModelRequest, Retries, within};
+use avocet_protocol::clock::within;
+use avocet_protocol::daemon::Check;
+use avocet_protocol::model::{Message, Model as _, ModelError, ModelRequest, Retries};
 
 use super::InitRun;
 use super::additions::{AddedProvider, Additions};

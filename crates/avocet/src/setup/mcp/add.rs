@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::ConfigFileError;
+use avocet_protocol::daemon::ConfigFileError;
 use avocet_text::plain_io;
 use clap::Args;
 use serde::Serialize;

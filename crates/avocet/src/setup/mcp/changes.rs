@@ -1,6 +1,6 @@
 //! Shows the change of an MCP tool since its approval.
 
-use avocet_protocol::{McpToolForm, McpToolHints, McpToolState, McpToolView};
+use avocet_protocol::tool::{McpToolForm, McpToolHints, McpToolState, McpToolView};
 use avocet_text::printable;
 use similar::{ChangeTag, TextDiff};
 
@@ -76,7 +76,7 @@ fn diff(old: &str, new: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::ToolClass;
+    use avocet_protocol::tool::ToolClass;
     use serde_json::json;
 
     use super::*;

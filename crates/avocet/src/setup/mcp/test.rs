@@ -1,7 +1,7 @@
 //! `avocet mcp test`: starts a server as the daemon would, beside it, and lists what it offers.
 
 use avocet_mcp::McpOffers;
-use avocet_protocol::{McpError, McpServerStatus, McpServers, McpToolView};
+use avocet_protocol::tool::{McpError, McpServerStatus, McpServers, McpToolView};
 use clap::Args;
 use futures_util::future::join_all;
 use serde::Serialize;

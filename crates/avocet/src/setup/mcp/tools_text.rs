@@ -1,6 +1,6 @@
 //! The table of the tools of MCP servers.
 
-use avocet_protocol::{McpToolState, McpToolView};
+use avocet_protocol::tool::{McpToolState, McpToolView};
 use avocet_text::PlainTable;
 
 use super::changes;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use avocet_protocol::{Model, Usage};
+use avocet_protocol::model::{Model, Usage};
 use avocet_testkit::http::{HttpFake, HttpRequest, Piece, whole};
 use avocet_testkit::{ManualClock, ModelAnswer};
 use avocet_text::Secret;

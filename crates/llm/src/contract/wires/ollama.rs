@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{Model, Usage};
+use avocet_protocol::model::{Model, Usage};
 use avocet_testkit::ManualClock;
 use avocet_testkit::ollama::{Card, KEY, MODEL, OllamaFake, last_results, line};
 use avocet_text::Secret;

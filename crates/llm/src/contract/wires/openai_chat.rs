@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{Model, Usage};
+use avocet_protocol::model::{Model, Usage};
 use avocet_testkit::ManualClock;
 use avocet_testkit::openai::{KEY, OpenAiFake, delta_event, event, last_results};
 use avocet_text::Secret;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{ModelError, ModelReply};
+use avocet_protocol::model::{ModelError, ModelReply};
 use avocet_testkit::openai::responses::{MODEL, ResponsesFake};
 use avocet_testkit::openai::{Insists, KEY, ModelAnswer, OpenAiFake};
 use avocet_testkit::{ManualClock, http::Piece};

@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Money, ToolCall, USE_TOOLS, Usage};
+use avocet_protocol::model::{Money, ToolCall, Usage};
+use avocet_protocol::tool::USE_TOOLS;
 use serde_json::Value;
 
 use super::CALLED;

@@ -8,7 +8,7 @@
 //! - It goes only to a model that has sent a phase, in the request's history or since the start of
 //!   the program. Others refuse the unknown field.
 
-use avocet_protocol::{Message, ModelReply, ModelRequest};
+use avocet_protocol::model::{Message, ModelReply, ModelRequest};
 use serde_json::Value;
 
 use super::SAID;

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use avocet_protocol::{Message, Model, ModelRequest, Reasoning, SentCall};
+use avocet_protocol::model::{Message, Model, ModelRequest, Reasoning, SentCall};
 use avocet_testkit::openai::responses::{
     MODEL, ResponsesFake, event, last_results, response, thought,
 };

@@ -1,6 +1,7 @@
 //! The request body (OpenAI API reference, "Create a model response").
 
-use avocet_protocol::{ImageRef, Message, ModelRequest, Reasoning, SentCall, ToolSpec, USE_TOOLS};
+use avocet_protocol::model::{ImageRef, Message, ModelRequest, Reasoning, SentCall};
+use avocet_protocol::tool::{ToolSpec, USE_TOOLS};
 use serde::Serialize;
 use serde_json::{Map, Value};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{
+use avocet_protocol::model::{
     Effort, Message, Model, ModelReply, ModelRequest, Reasoning, RequestOptions, SentCall,
 };
 use avocet_testkit::http::Piece;

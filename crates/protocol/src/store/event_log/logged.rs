@@ -5,11 +5,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{EventKind, EventSeq};
-use crate::{
-    CallId, ChatAddress, Choice, DeliveryId, MemoryChangeId, MemoryId, MessageId, Money, Outcome,
-    PlatformId, Purpose, ScheduleId, SenderId, SessionId, Timestamp, TurnFailure, TurnId, Usage,
-    WaitKind,
+use crate::chat::{ChatAddress, Choice, Outcome, SessionId};
+use crate::clock::Timestamp;
+use crate::ids::{
+    CallId, DeliveryId, MemoryChangeId, MemoryId, MessageId, PlatformId, ScheduleId, SenderId,
+    TurnId,
 };
+use crate::model::{Money, Usage};
+use crate::store::Purpose;
+use crate::tool::WaitKind;
+use crate::turn::TurnFailure;
 
 /// One event. The details are those of the log at the time of reading: a text that was removed
 /// since is missing.

@@ -1,11 +1,17 @@
 //! Rules of the audit table: recorded actions and their authors.
 
-use avocet_protocol::{
-    Actor, AuditFault, AuditFilter, AuditHead, AuditKind, AuditRow, CallId, CallResult,
-    ChatAddress, ChatLink, CommandAction, CommandReply, Decision, Grant, NewWait, Pairing,
-    PairingCode, PersonId, Resolution, Role, SettledPairing, Timestamp, ToolClass, ToolError,
-    WaitKind,
+use avocet_protocol::access::{
+    ChatLink, Decision, Grant, Pairing, PairingCode, PersonId, Role, SettledPairing,
 };
+use avocet_protocol::chat::ChatAddress;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::CallId;
+use avocet_protocol::store::{
+    Actor, AuditFault, AuditFilter, AuditHead, AuditKind, AuditRow, CommandAction, CommandReply,
+    NewWait, Resolution,
+};
+use avocet_protocol::tool::{ToolClass, ToolError, WaitKind};
+use avocet_protocol::turn::CallResult;
 
 use super::Backend;
 use super::world::{World, new_wait, session};

@@ -1,9 +1,12 @@
 //! Rules of steps, calls, results, and the log writes of calls.
 
-use avocet_protocol::{
-    CallState, CommandAction, CommandReply, KeptResult, LogWrite, MemoryScope, NewStep, Reasoning,
-    ScopeFilter, StoreError, ToolClass, Trust, Usage,
+use avocet_protocol::access::Trust;
+use avocet_protocol::model::{Reasoning, Usage};
+use avocet_protocol::store::{
+    CommandAction, CommandReply, KeptResult, MemoryScope, NewStep, ScopeFilter, StoreError,
 };
+use avocet_protocol::tool::{LogWrite, ToolClass};
+use avocet_protocol::turn::CallState;
 use serde_json::json;
 
 use super::Backend;

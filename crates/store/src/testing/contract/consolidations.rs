@@ -1,12 +1,16 @@
 //! Rules of consolidations: what is left to do, edits with their end in one transaction, and
 //! limits.
 
-use avocet_protocol::{
-    Backlog, CallId, ConsolidationEnd, ConsolidationId, ConsolidationState, EditRefused, LogWrite,
-    Memory, MemoryAuthor, MemoryEdit, MemoryId, MemoryScope, MemoryVersion, NewConsolidation,
-    NewStep, Purpose, ScopeFilter, Spent, StoreError, Timestamp, ToolClass, Trust, UndoneChange,
-    Usage, UsageBy,
+use avocet_protocol::access::Trust;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, ConsolidationId, MemoryId};
+use avocet_protocol::model::{Spent, Usage};
+use avocet_protocol::store::{
+    Backlog, ConsolidationEnd, ConsolidationState, EditRefused, Memory, MemoryAuthor, MemoryEdit,
+    MemoryScope, MemoryVersion, NewConsolidation, NewStep, Purpose, ScopeFilter, StoreError,
+    UndoneChange, UsageBy,
 };
+use avocet_protocol::tool::{LogWrite, ToolClass};
 
 use super::Backend;
 use super::world::{World, call, good, session};
@@ -215,7 +219,7 @@ pub async fn record_upkeep_counts_towards_the_day(backend: &impl Backend) {
     let spent = |model: &str| Spent {
         model: model.to_owned(),
         usage: Usage::new(100, 10),
-        cost: Some(avocet_protocol::Money(5)),
+        cost: Some(avocet_protocol::model::Money(5)),
     };
     let upkeep = &world.ports.upkeep;
     upkeep.record_upkeep(Purpose::Consolidation, &[spent("m"), spent("m")]).await.unwrap();

@@ -1,8 +1,10 @@
 //! Rules of dead letters.
 
-use avocet_protocol::{
-    AcceptedAs, DeadId, DeadLetter, DeadPage, DeadReason, DedupeKey, DeliveryId, InboundKind,
-    MessageId, NewInbound, Outcome, RetriedLetter, SendEnd, Settlement, Trust,
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{InboundKind, NewInbound, Outcome};
+use avocet_protocol::ids::{DedupeKey, DeliveryId, MessageId};
+use avocet_protocol::store::{
+    AcceptedAs, DeadId, DeadLetter, DeadPage, DeadReason, RetriedLetter, SendEnd, Settlement,
 };
 
 use super::Backend;
@@ -162,8 +164,8 @@ pub async fn drop_of_a_dead_letter_removes_it_from_the_list(backend: &impl Backe
     assert_eq!((status.dead, status.unconfirmed), (0, 0));
     let a = session("a");
     let resend = world.command(&a, "/resend").await;
-    let action = avocet_protocol::CommandAction::Resend;
+    let action = avocet_protocol::store::CommandAction::Resend;
     let inbox = &world.ports.inbox;
     let effect = inbox.settle_command(resend, &action, &Default::default()).await.unwrap();
-    assert_eq!(effect, avocet_protocol::CommandEffect::Nothing);
+    assert_eq!(effect, avocet_protocol::store::CommandEffect::Nothing);
 }

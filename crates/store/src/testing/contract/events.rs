@@ -1,10 +1,14 @@
 //! Rules of the event log.
 
-use avocet_protocol::{
-    CallId, Content, DeliveryId, EventDetail, EventFilter, EventHistory, EventKind, EventPage,
-    EventSeq, LogEvent, MessageId, Outcome, PlatformId, Preview, Receipt, SendEnd, Showing,
-    SubscriberName, Timestamp, ToolClass, TraceSubject, TurnId, WaitKind,
+use avocet_protocol::chat::{Content, Outcome, Receipt};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, DeliveryId, MessageId, PlatformId, SubscriberName, TurnId};
+use avocet_protocol::store::{
+    EventDetail, EventFilter, EventHistory, EventKind, EventPage, EventSeq, LogEvent, Preview,
+    SendEnd, Showing,
 };
+use avocet_protocol::tool::{ToolClass, WaitKind};
+use avocet_protocol::turn::TraceSubject;
 
 use super::Backend;
 use super::waits::spawn;

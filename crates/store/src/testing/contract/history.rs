@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{
-    ChatKind, CommandAction, CommandReply, Content, HistoryAuthor, HistoryHit, HistoryQuery,
-    InboundKind, NewInbound, NewStep, Sender, SessionFilter, SessionId, Timestamp, Trust, TurnId,
-    Usage, WideHistoryQuery,
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{ChatKind, Content, InboundKind, NewInbound, Sender, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::model::Usage;
+use avocet_protocol::store::{
+    CommandAction, CommandReply, HistoryAuthor, HistoryHit, HistoryQuery, NewStep, SessionFilter,
+    WideHistoryQuery,
 };
 
 use super::Backend;

@@ -1,11 +1,17 @@
 //! Rules of acceptance, deduplication, cursors and commands.
 
-use avocet_protocol::{
-    Accepted, AcceptedAs, AccountName, ChannelName, ChatAddress, ChatKind, Claim, CommandAction,
-    CommandEffect, CommandReply, Correction, Cursor, InboundKind, MessageId, NewInbound,
-    NoCorrection, Outcome, Past, QueueMode, Quote, Resolution, StoreError, Timestamp, ToolClass,
-    TurnState, WaitKind,
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::chat::{
+    ChatAddress, ChatKind, Cursor, InboundKind, NewInbound, Outcome, Quote,
 };
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{AccountName, ChannelName, MessageId};
+use avocet_protocol::store::{
+    Accepted, AcceptedAs, Claim, CommandAction, CommandEffect, CommandReply, Correction,
+    NoCorrection, Past, Resolution, StoreError,
+};
+use avocet_protocol::tool::{ToolClass, WaitKind};
+use avocet_protocol::turn::TurnState;
 
 use super::Backend;
 use super::world::{World, cursor, message, planned, session};
@@ -87,7 +93,7 @@ pub async fn settle_command_bypasses_the_lane_and_acts_once(backend: &impl Backe
 pub async fn settle_command_replaces_a_message_by_a_reply_of_one_chunk(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
-    let shown: avocet_protocol::PlatformId = "m7".parse().unwrap();
+    let shown: avocet_protocol::ids::PlatformId = "m7".parse().unwrap();
     for (texts, replaces) in [
         (&["page 2"][..], Some(shown.clone())),
         (&["long", "reply"], Some(shown.clone())),

@@ -1,9 +1,12 @@
 //! Rules of jobs.
 
-use avocet_protocol::{
-    ChatAddress, DedupeKey, InboundKind, JobChat, JobId, JobLimits, JobRules, JobState, JobStatus,
-    NewInbound, NewJob, Outcome, SubmittedJob, Timestamp, WaitKind,
+use avocet_protocol::chat::{ChatAddress, InboundKind, NewInbound, Outcome};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{DedupeKey, JobId};
+use avocet_protocol::store::{
+    JobChat, JobLimits, JobRules, JobState, JobStatus, NewJob, SubmittedJob,
 };
+use avocet_protocol::tool::WaitKind;
 
 use super::Backend;
 use super::world::{World, failure, message, new_wait, session};
@@ -106,7 +109,7 @@ pub async fn jobs_lists_the_newest_first_by_page(backend: &impl Backend) {
     for task in ["1", "2", "3"] {
         let key = DedupeKey::parse(task).unwrap();
         let job = new_job(task, JobChat::Asking);
-        let inbound = avocet_protocol::Inbound { key, ..job.message.inbound.clone() };
+        let inbound = avocet_protocol::chat::Inbound { key, ..job.message.inbound.clone() };
         let message = NewInbound { inbound, ..job.message };
         ids.push(world.ports.jobs.submit(&NewJob { message, ..job }).await.unwrap().id);
     }

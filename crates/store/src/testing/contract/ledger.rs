@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{
-    CommandAction, CommandReply, EventDetail, EventFailedRequest, EventKind, FailedRequest,
-    FailureCode, Money, NewStep, Purpose, RequestOutcome, SessionId, Settlement, Spending, Spent,
-    StoreError, Suspects, Timestamp, Total, TraceSubject, TurnFailure, TurnId, Usage, UsageBy,
-    UsageEntry, UsageRow,
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::model::{Money, Spent, Usage};
+use avocet_protocol::store::{
+    CommandAction, CommandReply, EventDetail, EventFailedRequest, EventKind, NewStep, Purpose,
+    RequestOutcome, Settlement, Spending, StoreError, Suspects, Total, UsageBy, UsageEntry,
+    UsageRow,
 };
+use avocet_protocol::turn::{FailedRequest, FailureCode, TraceSubject, TurnFailure};
 
 use super::Backend;
 use super::waits::spawn;

@@ -1,8 +1,10 @@
 //! Rules of the titles of sessions, and of the messages that a chat gets from outside of its turns.
 
-use avocet_protocol::{
-    ChatLink, CommandAction, CommandReply, DedupeKey, DeliveredText, DeliveryId, InboundKind,
-    NewInbound, Receipt, SendEnd, SentState, SessionId, SessionSummary, Settlement,
+use avocet_protocol::access::ChatLink;
+use avocet_protocol::chat::{InboundKind, NewInbound, Receipt, SessionId};
+use avocet_protocol::ids::{DedupeKey, DeliveryId};
+use avocet_protocol::store::{
+    CommandAction, CommandReply, DeliveredText, SendEnd, SentState, SessionSummary, Settlement,
 };
 
 use super::Backend;

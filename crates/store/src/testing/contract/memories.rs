@@ -1,10 +1,14 @@
 //! Rules of the long-term memory: search by scope, changes, undo, and the memories of a turn.
 
-use avocet_protocol::{
-    CallId, CommandAction, CommandEffect, CommandReply, LogWrite, MemoryAuthor, MemoryChange,
-    MemoryChangeKind, MemoryId, MemoryScope, MemoryVector, RecalledMemory, ScopeFilter, Timestamp,
-    ToolClass, Trust, UndoneChange,
+use avocet_protocol::access::Trust;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, MemoryId};
+use avocet_protocol::memory::RecalledMemory;
+use avocet_protocol::store::{
+    CommandAction, CommandEffect, CommandReply, MemoryAuthor, MemoryChange, MemoryChangeKind,
+    MemoryScope, MemoryVector, ScopeFilter, UndoneChange,
 };
+use avocet_protocol::tool::{LogWrite, ToolClass};
 
 use super::Backend;
 use super::world::{World, failure, good, session};
@@ -139,7 +143,7 @@ pub async fn undo_memory_change_restores_the_state_before_the_last_change(backen
     let undone = memories.undo_memory_change(undo.id, &MemoryAuthor::Process).await.unwrap();
     assert!(matches!(undone, UndoneChange::Done(memory) if memory.forgotten), "an undone undo");
     assert_eq!(texts(&world, &ScopeFilter::All, "key").await, [""; 0]);
-    let unknown = avocet_protocol::MemoryChangeId(999);
+    let unknown = avocet_protocol::ids::MemoryChangeId(999);
     let unknown = memories.undo_memory_change(unknown, &MemoryAuthor::Process).await;
     assert_eq!(unknown, Ok(UndoneChange::Unknown));
 }

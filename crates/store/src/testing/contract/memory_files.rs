@@ -1,9 +1,12 @@
 //! Rules of the memory's files: edits of people, and what happens to them if the log has changed.
 
-use avocet_protocol::{
+use avocet_protocol::access::Trust;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{MemoryChangeId, MemoryId};
+use avocet_protocol::store::{
     CommandAction, CommandEffect, CommandReply, EditedFile, FileEntry, MemoryAuthor,
-    MemoryChangeId, MemoryChangeKind, MemoryId, MemoryScope, NewMemory, ScopeFilter, ShownChange,
-    ShownMemory, TakenEdit, TakenEditKind, Timestamp, Trust,
+    MemoryChangeKind, MemoryScope, NewMemory, ScopeFilter, ShownChange, ShownMemory, TakenEdit,
+    TakenEditKind,
 };
 
 use super::Backend;

@@ -36,9 +36,10 @@ mod world;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::{
+use avocet_protocol::access::People;
+use avocet_protocol::store::{
     Audit, Consolidations, DeadLetters, EventLog, History, Inbox, Jobs, KeptResults, Ledger,
-    Memories, MemoryFiles, MemoryVectors, Outbox, People, Query, Schedules, Tasks, TurnLog, Turns,
+    Memories, MemoryFiles, MemoryVectors, Outbox, Query, Schedules, Tasks, TurnLog, Turns,
     UpkeepLedger,
 };
 

@@ -1,9 +1,10 @@
 //! Rules of the model chosen for a session.
 
-use avocet_protocol::{
-    CommandAction, CommandEffect, CommandReply, Effort, PermissionMode, SessionId, SessionSetting,
-    VoiceMode,
-};
+use avocet_protocol::access::PermissionMode;
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::model::{Effort, VoiceMode};
+use avocet_protocol::session::SessionSetting;
+use avocet_protocol::store::{CommandAction, CommandEffect, CommandReply};
 
 use super::Backend;
 use super::waits::spawn;

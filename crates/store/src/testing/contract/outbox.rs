@@ -1,9 +1,13 @@
 //! Rules of outgoing messages.
 
-use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, ChatAddress, CommandAction, CommandEffect,
-    CommandReply, Content, DedupeKey, Delivery, DeliveryId, Enqueued, Head, LogStatus, Planned,
-    PlatformId, Receipt, SendEnd, Settlement, StoreError, Timestamp,
+use avocet_protocol::chat::{
+    Attachment, AttachmentKind, AttachmentSource, ChatAddress, Content, Delivery, Planned, Receipt,
+};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::daemon::LogStatus;
+use avocet_protocol::ids::{DedupeKey, DeliveryId, PlatformId};
+use avocet_protocol::store::{
+    CommandAction, CommandEffect, CommandReply, Enqueued, Head, SendEnd, Settlement, StoreError,
 };
 
 use super::Backend;

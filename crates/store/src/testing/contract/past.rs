@@ -2,10 +2,15 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{
-    CallResult, Claim, CommandAction, CommandEffect, CommandReply, CompactedPast, MessageId,
-    NewStep, Past, SessionId, StoreError, ToolClass, Trust, TurnId, TurnRecord, Usage,
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ids::{MessageId, TurnId};
+use avocet_protocol::model::Usage;
+use avocet_protocol::store::{
+    Claim, CommandAction, CommandEffect, CommandReply, CompactedPast, NewStep, Past, StoreError,
 };
+use avocet_protocol::tool::ToolClass;
+use avocet_protocol::turn::{CallResult, TurnRecord};
 
 use serde_json::json;
 

@@ -1,10 +1,14 @@
 //! Rules of admitted people, pairing codes, private chats and links.
 
-use avocet_protocol::{
-    AcceptedAs, ChatAddress, ChatLink, Claim, CommandAction, CommandEffect, CommandReply, Content,
-    Decision, DecisionEffect, Inbound, InboundKind, LogWrite, NewChild, NewInbound, NewWait,
-    Pairing, PairingCode, PersonId, Role, SessionId, SettledPairing, Timestamp, WaitKind,
+use avocet_protocol::access::{
+    ChatLink, Decision, DecisionEffect, Pairing, PairingCode, PersonId, Role, SettledPairing,
 };
+use avocet_protocol::chat::{ChatAddress, Content, Inbound, InboundKind, NewInbound, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::{
+    AcceptedAs, Claim, CommandAction, CommandEffect, CommandReply, NewWait,
+};
+use avocet_protocol::tool::{LogWrite, NewChild, WaitKind};
 
 use super::Backend;
 use super::world::{World, message, new_wait, planned, session};
@@ -195,7 +199,7 @@ pub async fn asked_by_returns_own_steering_and_parent_messages(backend: &impl Ba
     let a = session("a");
     let turns = &world.ports.turns;
     let mode = world.command(&a, "/queue steer").await;
-    let steer = CommandAction::SetMode(avocet_protocol::QueueMode::Steer);
+    let steer = CommandAction::SetMode(avocet_protocol::bus::QueueMode::Steer);
     world.ports.inbox.settle_command(mode, &steer, &CommandReply::default()).await.unwrap();
     let first = world.say(&a, "first").await;
     let turn = world.take(&a).await;

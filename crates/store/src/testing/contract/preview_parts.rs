@@ -1,9 +1,8 @@
 //! Rules of previews with several messages.
 
-use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, Content, DeliveryId, Outcome, PlatformId,
-    Preview, Settlement, Showing, TurnId,
-};
+use avocet_protocol::chat::{Attachment, AttachmentKind, AttachmentSource, Content, Outcome};
+use avocet_protocol::ids::{DeliveryId, PlatformId, TurnId};
+use avocet_protocol::store::{Preview, Settlement, Showing};
 
 use super::Backend;
 use super::world::{World, planned, reply, session};
@@ -145,8 +144,8 @@ pub async fn preview_parts_without_a_chunk_are_removed(backend: &impl Backend) {
         removed.push((head.is_removal(), head.delivery.shown_as.clone()));
         world.ports.outbox.start(head.delivery.id, false).await.unwrap();
         if head.delivery.id != last {
-            let receipt = avocet_protocol::Receipt { platform_id: head.delivery.shown_as };
-            let end = avocet_protocol::SendEnd::Sent(receipt);
+            let receipt = avocet_protocol::chat::Receipt { platform_id: head.delivery.shown_as };
+            let end = avocet_protocol::store::SendEnd::Sent(receipt);
             world.ports.outbox.finish(head.delivery.id, &end).await.unwrap();
         }
     }

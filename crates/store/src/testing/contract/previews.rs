@@ -1,10 +1,14 @@
 //! Rules of previews, and how they become the reply.
 
-use avocet_protocol::{
-    ChildMode, CommandAction, CommandReply, Content, Delivery, DeliveryId, Head, LogWrite,
-    NewChild, NewWait, PlatformId, Preview, Receipt, Resolution, SendEnd, SessionId, Settlement,
-    Showing, StoreError, Timestamp, Trust, TurnId, WaitKind,
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{Content, Delivery, Receipt, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{DeliveryId, PlatformId, TurnId};
+use avocet_protocol::store::{
+    CommandAction, CommandReply, Head, NewWait, Preview, Resolution, SendEnd, Settlement, Showing,
+    StoreError,
 };
+use avocet_protocol::tool::{ChildMode, LogWrite, NewChild, WaitKind};
 
 use super::Backend;
 use super::world::{World, good, new_wait, planned, reply, session};

@@ -1,9 +1,11 @@
 //! Rules of the messages that ask a person, and become the outcome.
 
-use avocet_protocol::{
-    Choice, CommandAction, CommandReply, InboundKind, NewWait, PlatformId, Receipt, Resolution,
-    SendEnd, SessionId, Timestamp, Trust, WaitId, WaitKind,
-};
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{Choice, InboundKind, Receipt, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{PlatformId, WaitId};
+use avocet_protocol::store::{CommandAction, CommandReply, NewWait, Resolution, SendEnd};
+use avocet_protocol::tool::WaitKind;
 
 use super::Backend;
 use super::world::{World, message, new_wait, planned, session};

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{
-    CallState, Claim, CommandAction, CommandReply, Evidence, Receipt, SendEnd, SessionId, Suspects,
-    Timestamp, ToolClass, TurnState, WaitKind,
-};
+use avocet_protocol::chat::{Receipt, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::{Claim, CommandAction, CommandReply, SendEnd, Suspects};
+use avocet_protocol::tool::{Evidence, ToolClass, WaitKind};
+use avocet_protocol::turn::{CallState, TurnState};
 
 use super::Backend;
 use super::world::{World, new_wait, planned, session, taken};
@@ -95,7 +96,7 @@ pub async fn recovery_keeps_a_waiting_turn_without_an_attempt(backend: &impl Bac
     let world = world.restart().await;
     assert_eq!(world.claim(&a).await, Claim::Nothing);
     assert_eq!(world.ports.turns.open_waits().await.unwrap()[0].id, id);
-    world.ports.turns.resolve(id, &avocet_protocol::Resolution::Run).await.unwrap();
+    world.ports.turns.resolve(id, &avocet_protocol::store::Resolution::Run).await.unwrap();
     assert_eq!(attempts(&world, &a).await, (0, 0));
 }
 

@@ -1,9 +1,11 @@
 //! Rules of the texts that a chat receives from other sessions than its own.
 
-use avocet_protocol::{
-    ChatLink, CommandAction, CommandReply, InboundKind, LogWrite, NewInbound, SessionId,
-    SessionReport, SessionReports, Settlement, Timestamp, ToolClass, Trust, TurnRecord,
-};
+use avocet_protocol::access::{ChatLink, Trust};
+use avocet_protocol::chat::{InboundKind, NewInbound, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::store::{CommandAction, CommandReply, Settlement};
+use avocet_protocol::tool::{LogWrite, ToolClass};
+use avocet_protocol::turn::{SessionReport, SessionReports, TurnRecord};
 
 use super::Backend;
 use super::world::{World, failure, good, message, planned, reply, session};

@@ -1,10 +1,15 @@
 //! Rules of questions that a scheduled task asks in the chat of its schedule.
 
-use avocet_protocol::{
-    AcceptedAs, CallId, CallResult, CallState, ChatKind, Choice, CommandAction, CommandEffect,
-    CommandReply, InboundKind, NewInbound, NewWait, Outcome, Receipt, Resolution, SendEnd, Sender,
-    SessionId, Timestamp, TurnRecord, WaitKind,
+use avocet_protocol::chat::{
+    ChatKind, Choice, InboundKind, NewInbound, Outcome, Receipt, Sender, SessionId,
 };
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::CallId;
+use avocet_protocol::store::{
+    AcceptedAs, CommandAction, CommandEffect, CommandReply, NewWait, Resolution, SendEnd,
+};
+use avocet_protocol::tool::WaitKind;
+use avocet_protocol::turn::{CallResult, CallState, TurnRecord};
 use serde_json::json;
 
 use super::Backend;

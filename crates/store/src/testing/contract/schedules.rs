@@ -1,12 +1,20 @@
 //! Rules of schedules and of the claim of their times.
 
-use avocet_protocol::{
-    CatchUp, ChatKind, Content, DedupeKey, DueClaim, DueRun, DueWork, EndedSchedules, Inbound,
-    InboundKind, LogWrite, Money, NewInbound, NewSchedule, Purpose, Recurrence, RunResult,
-    Schedule, ScheduleChange, ScheduleId, ScheduleOwner, SchedulePlan, ScheduleRule, ScheduleState,
-    ScheduleWrite, ScheduledWork, Sender, SessionId, Spent, Timestamp, ToolClass, Trust, Usage,
-    UsageBy, UsageEntry,
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{
+    ChatKind, Content, Inbound, InboundKind, NewInbound, Sender, SessionId,
 };
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{DedupeKey, ScheduleId};
+use avocet_protocol::model::{Money, Spent, Usage};
+use avocet_protocol::schedule::{
+    CatchUp, NewSchedule, Recurrence, RunResult, Schedule, ScheduleChange, ScheduleOwner,
+    SchedulePlan, ScheduleRule, ScheduleState, ScheduleWrite, ScheduledWork,
+};
+use avocet_protocol::store::{
+    DueClaim, DueRun, DueWork, EndedSchedules, Purpose, UsageBy, UsageEntry,
+};
+use avocet_protocol::tool::{LogWrite, ToolClass};
 
 use super::Backend;
 use super::world::{World, good, message as message_of, planned, session};
@@ -173,7 +181,7 @@ pub async fn claim_due_gives_each_task_a_turn(backend: &impl Backend) {
     let turn = world.take(&own).await;
     assert_eq!(turn.origin.messages().len(), 1);
     let status = world.ports.query.session_status(&own).await.unwrap();
-    assert_eq!((status.queued, status.mode), (1, avocet_protocol::QueueMode::Queue));
+    assert_eq!((status.queued, status.mode), (1, avocet_protocol::bus::QueueMode::Queue));
 }
 
 /// A text goes to the chat without a turn, and the own session of the chat gets a report.

@@ -1,11 +1,16 @@
 //! Rules of child turns: several at once, in the background, cancelled.
 
-use avocet_protocol::{
-    Answer, CallId, CallResult, CallState, CancelledTask, ChildMode, CommandAction, CommandEffect,
-    CommandReply, Family, LineageTurn, LogWrite, Money, NewChild, NewWait, Outcome, PersonId,
-    Purpose, Resolution, SessionId, Settlement, SkillCall, SkillLimit, Spent, TaskPage, TaskView,
-    Timestamp, Trust, TurnId, TurnRecord, TurnState, Usage, UsageEntry, WaitId, WaitKind,
+use avocet_protocol::access::{PersonId, Trust};
+use avocet_protocol::chat::{Outcome, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, TurnId, WaitId};
+use avocet_protocol::model::{Money, Spent, Usage};
+use avocet_protocol::store::{
+    Answer, CancelledTask, CommandAction, CommandEffect, CommandReply, Family, LineageTurn,
+    NewWait, Purpose, Resolution, Settlement, TaskPage, TaskView, UsageEntry,
 };
+use avocet_protocol::tool::{ChildMode, LogWrite, NewChild, SkillCall, SkillLimit, WaitKind};
+use avocet_protocol::turn::{CallResult, CallState, TurnRecord, TurnState};
 
 use super::Backend;
 use super::waits::spawn;

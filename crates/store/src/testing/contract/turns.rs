@@ -2,12 +2,19 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{
-    AcceptedAs, Attachment, AttachmentKind, AttachmentSource, Claim, CommandAction, CommandEffect,
-    CommandReply, Content, FailureCode, InboundKind, LoggedInbound, Outcome, Planned, QueueMode,
-    Receipt, SendEnd, SessionId, SettledTurn, Settlement, StoreError, Suspects, Timestamp,
-    TurnFailure, TurnId, TurnState, WaitKind,
+use avocet_protocol::bus::QueueMode;
+use avocet_protocol::chat::{
+    Attachment, AttachmentKind, AttachmentSource, Content, InboundKind, LoggedInbound, Outcome,
+    Planned, Receipt, SessionId,
 };
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::{
+    AcceptedAs, Claim, CommandAction, CommandEffect, CommandReply, SendEnd, SettledTurn,
+    Settlement, StoreError, Suspects,
+};
+use avocet_protocol::tool::WaitKind;
+use avocet_protocol::turn::{FailureCode, TurnFailure, TurnState};
 
 use super::Backend;
 use super::world::{World, failure, good, message, new_wait, reply, session, taken};

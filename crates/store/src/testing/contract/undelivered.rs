@@ -1,9 +1,11 @@
 //! Rules of the notes by which a conversation learns of undelivered messages.
 
-use avocet_protocol::{
-    ChatLink, CommandAction, CommandReply, LogWrite, LostMessage, NewStep, Planned, SendEnd,
-    SessionId, ToolClass, Trust, TurnRecord, Undelivered, Usage,
-};
+use avocet_protocol::access::{ChatLink, Trust};
+use avocet_protocol::chat::{Planned, SessionId};
+use avocet_protocol::model::Usage;
+use avocet_protocol::store::{CommandAction, CommandReply, NewStep, SendEnd};
+use avocet_protocol::tool::{LogWrite, ToolClass};
+use avocet_protocol::turn::{LostMessage, TurnRecord, Undelivered};
 
 use super::Backend;
 use super::waits::spawn;
@@ -77,7 +79,7 @@ pub async fn undelivered_message_is_reported_once_at_the_next_turn(backend: &imp
     let again = world.take(&a).await;
     assert_eq!((again.id, &again.undelivered), (turn.id, &told), "the same after a crash");
     world
-        .settle(turn.id, &avocet_protocol::Settlement { reply: None, ..reply("sorry") })
+        .settle(turn.id, &avocet_protocol::store::Settlement { reply: None, ..reply("sorry") })
         .await
         .unwrap();
     let next = world.next(&a, "and now?").await;
@@ -111,7 +113,7 @@ pub async fn undelivered_message_belongs_to_the_conversation_that_sent_it(backen
     let writes = [LogWrite::Message(planned(&b, &["psst"]))];
     world.ports.log.finish_call(call, &good(), None, &writes).await.unwrap();
     world.loses_next(&b, "refused", false).await;
-    let end = avocet_protocol::Settlement { reply: None, ..reply("seven") };
+    let end = avocet_protocol::store::Settlement { reply: None, ..reply("seven") };
     world.settle(child.id, &end).await.unwrap();
     assert!(world.take(&a).await.undelivered.is_empty(), "the turn has begun before");
     world.settle(turn.id, &end).await.unwrap();
@@ -196,7 +198,7 @@ pub async fn undelivered_message_has_the_lowest_trust_of_its_requests(backend: &
             spent: Vec::new(),
         };
         world.ports.log.record_step(turn.id, &step).await.unwrap();
-        let id = avocet_protocol::CallId { turn: turn.id, step: 0, ordinal: 0 };
+        let id = avocet_protocol::ids::CallId { turn: turn.id, step: 0, ordinal: 0 };
         world.finish(id).await;
         world.reply(turn.id, "obey").await;
         world.loses_next(&session("a"), "refused", false).await;
@@ -218,8 +220,10 @@ pub async fn undelivered_omits_the_rest_of_an_abandoned_message(backend: &impl B
     let a = session("a");
     let turn = world.next(&a, "long").await;
     let Planned { address, chunks } = planned(&a, &["1", "2", "3"]);
-    let end =
-        avocet_protocol::Settlement { reply: Some(Planned { address, chunks }), ..reply("123") };
+    let end = avocet_protocol::store::Settlement {
+        reply: Some(Planned { address, chunks }),
+        ..reply("123")
+    };
     world.settle(turn.id, &end).await.unwrap();
     world.loses_next(&a, "refused", false).await;
     assert_eq!(world.told("well?").await, ["“1”"]);

@@ -1,10 +1,14 @@
 //! Rules of turns that wait for an approval, an answer, a child or a choice.
 
-use avocet_protocol::{
-    AcceptedAs, CallId, CallResult, CallState, ChildMode, Choice, Claim, CommandAction,
-    CommandEffect, CommandReply, InboundKind, LogWrite, NewChild, NewWait, OpenPrompt, Origin,
-    Outcome, Resolution, SessionId, Timestamp, Trust, TurnRecord, TurnState, WaitId, WaitKind,
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{Choice, InboundKind, Outcome, SessionId};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, WaitId};
+use avocet_protocol::store::{
+    AcceptedAs, Claim, CommandAction, CommandEffect, CommandReply, NewWait, OpenPrompt, Resolution,
 };
+use avocet_protocol::tool::{ChildMode, LogWrite, NewChild, WaitKind};
+use avocet_protocol::turn::{CallResult, CallState, Origin, TurnRecord, TurnState};
 use serde_json::json;
 
 use super::Backend;
@@ -237,7 +241,7 @@ pub async fn settle_of_a_child_answers_the_waiting_call(backend: &impl Backend) 
     let world = World::new(backend).await;
     let (turn, call, child) = spawn(&world).await;
     let a = session("a");
-    let end = avocet_protocol::Settlement { reply: None, ..reply("seven") };
+    let end = avocet_protocol::store::Settlement { reply: None, ..reply("seven") };
     assert_eq!(world.settle(child.id, &end).await.unwrap().parent, Some(a.clone()));
     assert_eq!(world.take(&a).await.id, turn.id);
     let result = CallResult::ok(json!({ "answer": "seven" }));

@@ -1,12 +1,17 @@
 //! Rules of plain words that answer a question, and of reused keys of other processes.
 
-use avocet_protocol::{
-    AcceptedAs, Attachment, AttachmentKind, AttachmentSource, AuditFilter, CallId, CallResult,
-    CallState, ChatKind, Choice, CommandAction, CommandEffect, CommandReply, Content, DedupeKey,
-    InboundKind, NewInbound, NewWait, OpenQuestion, PlatformId, Quote, Receipt, Resolution,
-    SendEnd, SessionId, SessionRow, Timestamp, TranscriptPage, TurnRecord, UsageBy, WaitId,
-    WaitKind,
+use avocet_protocol::chat::{
+    Attachment, AttachmentKind, AttachmentSource, ChatKind, Choice, Content, InboundKind,
+    NewInbound, Quote, Receipt, SessionId,
 };
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, DedupeKey, PlatformId, WaitId};
+use avocet_protocol::store::{
+    AcceptedAs, AuditFilter, CommandAction, CommandEffect, CommandReply, NewWait, OpenQuestion,
+    Resolution, SendEnd, SessionRow, TranscriptPage, UsageBy,
+};
+use avocet_protocol::tool::WaitKind;
+use avocet_protocol::turn::{CallResult, CallState, TurnRecord};
 use serde_json::json;
 
 use super::Backend;

@@ -2,13 +2,20 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{
-    Accepted, AcceptedAs, Answer, Arguments, CallId, CallResult, CallState, ChatAddress, Claim,
-    Claimed, Content, Cursor, DedupeKey, Delivery, Inbound, InboundKind, LoggedInbound, MessageId,
-    NewInbound, NewStep, NewWait, Outcome, Planned, Sender, SessionId, SettledTurn, Settlement,
-    StoreError, Suspects, Timestamp, ToolCall, ToolClass, Trust, TurnId, TurnRecord, Usage, WaitId,
-    WaitKind,
+use avocet_protocol::access::Trust;
+use avocet_protocol::chat::{
+    ChatAddress, Content, Cursor, Delivery, Inbound, InboundKind, LoggedInbound, NewInbound,
+    Outcome, Planned, Sender, SessionId,
 };
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, DedupeKey, MessageId, TurnId, WaitId};
+use avocet_protocol::model::{Arguments, ToolCall, Usage};
+use avocet_protocol::store::{
+    Accepted, AcceptedAs, Answer, Claim, Claimed, NewStep, NewWait, SettledTurn, Settlement,
+    StoreError, Suspects,
+};
+use avocet_protocol::tool::{ToolClass, WaitKind};
+use avocet_protocol::turn::{CallResult, CallState, TurnRecord};
 use serde_json::{Map, json};
 
 use super::{Backend, Ports};
@@ -119,8 +126,8 @@ impl<'b> World<'b> {
         while let Some(head) = self.ports.outbox.head(chat).await.unwrap() {
             let delivery = head.delivery;
             self.ports.outbox.start(delivery.id, false).await.unwrap();
-            let receipt = avocet_protocol::Receipt { platform_id: None };
-            let end = avocet_protocol::SendEnd::Sent(receipt);
+            let receipt = avocet_protocol::chat::Receipt { platform_id: None };
+            let end = avocet_protocol::store::SendEnd::Sent(receipt);
             self.ports.outbox.finish(delivery.id, &end).await.unwrap();
             sent.push(delivery);
         }

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{LeastTrust, SessionId, Trust};
+use avocet_protocol::access::{LeastTrust, Trust};
+use avocet_protocol::chat::SessionId;
 use avocet_sandbox::{ProgramEnd, ProgramResult, ReachedHosts, SandboxError};
 use serde_json::{Map, Value};
 use tokio::sync::Notify;

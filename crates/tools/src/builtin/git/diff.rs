@@ -1,7 +1,9 @@
 //! `git_diff`: shows changes line by line.
 
 use async_trait::async_trait;
-use avocet_protocol::{Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use avocet_protocol::tool::{
+    Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;

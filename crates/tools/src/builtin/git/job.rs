@@ -2,9 +2,9 @@
 //! offered them.
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    Caution, Description, JOB_BRANCH, JOB_COMMITS, JobBranch, JobCommit, JobCommits, Tool,
-    ToolClass, ToolContext, ToolError, ToolOutcome,
+use avocet_protocol::job::{JOB_BRANCH, JOB_COMMITS, JobBranch, JobCommit, JobCommits};
+use avocet_protocol::tool::{
+    Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! `git_push`: pushes the commits of a branch to a remote.
 
 use async_trait::async_trait;
-use avocet_protocol::{
+use avocet_protocol::tool::{
     Caution, Description, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
 };
 use schemars::JsonSchema;

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Caution, ToolContext, ToolError, Trust};
+use avocet_protocol::access::Trust;
+use avocet_protocol::tool::{Caution, ToolContext, ToolError};
 use avocet_sandbox::{GitPlace, GitRepository, ProgramRights, Workspace, WorkspaceRoots};
 
 use crate::approval::one_line;

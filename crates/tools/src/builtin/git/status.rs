@@ -1,7 +1,9 @@
 //! `git_status`: shows the branch and the changes.
 
 use async_trait::async_trait;
-use avocet_protocol::{Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
+use avocet_protocol::tool::{
+    Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;

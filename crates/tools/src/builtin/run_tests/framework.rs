@@ -1,6 +1,6 @@
 //! Finds the test framework of a directory and the command that runs it.
 
-use avocet_protocol::ToolError;
+use avocet_protocol::tool::ToolError;
 use avocet_sandbox::Workspace;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

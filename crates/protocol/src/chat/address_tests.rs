@@ -1,0 +1,79 @@
+use super::*;
+
+#[track_caller]
+fn rejects(text: &str, error: &str) {
+    assert_eq!(SessionId::parse(text).unwrap_err().to_string(), error);
+}
+
+#[test]
+fn session_id_parse_accepts_three_or_four_parts() {
+    let session = SessionId::parse("telegram:work:-100123:7").unwrap();
+    let address = session.address();
+    assert_eq!(address.channel.as_str(), "telegram");
+    assert_eq!(address.account.as_str(), "work");
+    assert_eq!(address.chat.as_str(), "-100123");
+    assert_eq!(address.topic.as_ref().map(TopicId::as_str), Some("7"));
+    assert_eq!(address.whole_chat().to_string(), "telegram:work:-100123");
+    assert_eq!(SessionId::of(&address), Ok(session));
+}
+
+#[test]
+fn session_id_parse_rejects_other_text_with_the_expected_form() {
+    rejects(
+        "alice",
+        "session id \"alice\" has 1 parts; \
+         a session id is channel:account:chat or channel:account:chat:topic",
+    );
+    rejects(
+        "a:b:c:d:e",
+        "session id \"a:b:c:d:e\" has 5 parts; \
+         a session id is channel:account:chat or channel:account:chat:topic",
+    );
+    rejects("a::c", "session id \"a::c\" is empty");
+    rejects(
+        "terminal:local:../../etc",
+        "session id \"terminal:local:../../etc\" contains `/`, which is not allowed in an id",
+    );
+    rejects("", "session id \"\" is empty");
+}
+
+#[test]
+fn session_id_of_an_address_refuses_parts_that_are_too_long_together() {
+    let address = ChatAddress {
+        channel: ChannelName::parse("telegram").unwrap(),
+        account: AccountName::parse("work").unwrap(),
+        chat: ChatId::parse(&"9".repeat(250)).unwrap(),
+        topic: None,
+    };
+    assert_eq!(SessionId::of(&address).unwrap_err().fault, IdFault::TooLong(264));
+}
+
+#[test]
+fn session_id_of_child_parses_as_a_session_id() {
+    let child = SessionId::of_child(CallId { turn: crate::ids::TurnId(4), step: 1, ordinal: 0 });
+    assert_eq!(SessionId::parse("spawn:t4:s1c0"), Ok(child));
+}
+
+#[test]
+fn session_id_spawned_by_reads_what_of_child_writes() {
+    let call = CallId { turn: crate::ids::TurnId(4), step: 12, ordinal: 3 };
+    assert_eq!(SessionId::of_child(call).spawned_by(), Some(call));
+    for other in ["telegram:main:7", "spawn:t4:s1", "spawn:x:s1c0", "spawn:t4:s1cx"] {
+        assert_eq!(SessionId::parse(other).unwrap().spawned_by(), None, "{other}");
+    }
+}
+
+#[test]
+fn is_named_as_job_requires_the_number_of_a_job() {
+    let table = [
+        (SessionId::of_job(JobId(5)).to_string(), true),
+        (SessionId::of_terminal_job(JobId(5)).to_string(), true),
+        ("terminal:local:job-hunting".to_owned(), false),
+        ("terminal:local:job-5:7".to_owned(), false),
+        ("telegram:local:job-5".to_owned(), false),
+        ("terminal:local:me".to_owned(), false),
+    ];
+    for (session, expected) in table {
+        assert_eq!(SessionId::parse(&session).unwrap().is_named_as_job(), expected, "{session}");
+    }
+}

@@ -1,0 +1,330 @@
+//! The content of a message, inbound or outbound.
+
+mod attachment;
+
+use std::ops::Range;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::bus::ProgramRequest;
+use crate::chat::Poll;
+use crate::ids::{DedupeKey, PlatformId, WaitId};
+pub use attachment::{Attachment, AttachmentKind, AttachmentSource, Transcript};
+
+/// A placeholder in a prompt for the id of its wait, used until that id is reserved.
+pub const WAIT: &str = "{wait}";
+
+/// Text, attachments and buttons.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Content {
+    /// The text; Markdown in outbound messages until a channel has rendered it. May be empty if
+    /// there is an attachment.
+    pub text: String,
+    /// Inbound only: the quoted message, as far as the platform shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quote: Option<Quote>,
+    /// Inbound only: earlier messages of a group that were not for the agent, and notes of the
+    /// channel about what happened since, without an author. The oldest come first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Quote>,
+    /// Inbound only: the roles that the platform gives the author in a group, as far as the access
+    /// rule of the account names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub author_roles: Vec<String>,
+    /// Outbound: the key of the message that this one replies to, so that the platform can show the
+    /// reference. Inbound: the key to which every answer refers, also in a private chat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<DedupeKey>,
+    /// Inbound only: the message of the bot whose button was pressed. A command can change it instead
+    /// of replying below it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressed: Option<PlatformId>,
+    /// The original author of a forwarded message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forwarded_from: Option<String>,
+    /// Inbound only: messages of others that the author forwarded together with this text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forwarded: Vec<Quote>,
+    /// The styles of rendered text. If present, the text is plain and no longer Markdown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub styles: Option<Vec<StyleRange>>,
+    /// Files that belong to the message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+    /// Buttons; a channel without buttons shows them as text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Choice>,
+    /// Outbound: a poll with the text as its question, without styles, files and buttons.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poll: Option<Poll>,
+    /// Inbound only: the parts of a program's request beside the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Box<ProgramRequest>>,
+}
+
+impl Content {
+    /// Makes content that is only text.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// Returns `true` if a part of it comes from a person other than the sender.
+    #[must_use]
+    pub fn has_untrusted_parts(&self) -> bool {
+        let has_program_parts =
+            self.program.as_ref().is_some_and(|program| program.has_untrusted_parts());
+        has_program_parts
+            || self.quotes_others()
+            || self.earlier.iter().any(|quote| quote.from.is_some())
+    }
+
+    /// Returns `true` if the sender has quoted or forwarded another person. Earlier messages of a
+    /// group do not count, because the channel has added them.
+    #[must_use]
+    pub fn quotes_others(&self) -> bool {
+        let quotes_another = self.quote.as_ref().is_some_and(|quote| quote.from.is_some());
+        self.forwarded_from.is_some() || !self.forwarded.is_empty() || quotes_another
+    }
+
+    /// Returns the content after its author has edited the text to `edit`. Earlier messages and notes
+    /// that came with it stay. Messages that were forwarded with it stay, with their files, unless the
+    /// edit contains them.
+    #[must_use]
+    pub fn edited_to(mut self, mut edit: Self) -> Self {
+        edit.earlier.retain(|quote| !self.earlier.contains(quote));
+        edit.earlier.splice(..0, std::mem::take(&mut self.earlier));
+        if self.forwarded.is_empty() || !edit.forwarded.is_empty() {
+            return edit;
+        }
+        let attachments = [edit.attachments, self.attachments].concat();
+        Self { forwarded: self.forwarded, attachments, ..edit }
+    }
+
+    /// Returns the prompt with the wait's id in place of [`WAIT`]. Call it before a channel renders
+    /// the prompt: style ranges of rendered text would keep their old offsets.
+    #[must_use]
+    pub fn naming(&self, wait: WaitId) -> Self {
+        let mut named = self.clone();
+        let put = |text: &mut String| *text = text.replace(WAIT, &wait.to_string());
+        put(&mut named.text);
+        named.choices.iter_mut().for_each(|choice| put(&mut choice.says));
+        named
+    }
+
+    /// Returns `true` if the text is blank and there are no attachments.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.text.trim().is_empty() && self.attachments.is_empty()
+    }
+
+    /// Describes the message in one line for a report about it: the beginning of its text, and the
+    /// names of its files.
+    #[must_use]
+    pub fn in_short(&self) -> String {
+        const SHOWN: usize = 60;
+        const NAMED: usize = 3;
+        let mut text = self.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if text.chars().count() > SHOWN {
+            text = text.chars().take(SHOWN).collect();
+            text.push('…');
+        }
+        let mut parts = vec![format!("“{text}”")];
+        if text.is_empty() && !self.attachments.is_empty() {
+            parts.clear();
+        }
+        parts.extend(self.attachments.iter().take(NAMED).map(Attachment::in_short));
+        if let more @ 1.. = self.attachments.len().saturating_sub(NAMED) {
+            parts.push(format!("{more} more files"));
+        }
+        parts.join(" and ")
+    }
+
+    /// Returns the earlier messages as a model sees them; `None` if there are none.
+    #[must_use]
+    pub fn describe_earlier(&self) -> Option<String> {
+        const SHOWN: usize = 500;
+        let lines = self.earlier.iter().map(|Quote { from, text }| {
+            let mut shown: String = text.chars().take(SHOWN).collect();
+            if shown.len() < text.len() {
+                shown.push('…');
+            }
+            let shown = shown.replace('\n', "\n> ");
+            match from {
+                Some(from) => format!("> {}: {shown}", one_line(from)),
+                None => format!("> {shown}"),
+            }
+        });
+        let lines: Vec<String> = lines.collect();
+        let text = format!("[earlier in this chat]\n{}", lines.join("\n"));
+        (!lines.is_empty()).then_some(text)
+    }
+
+    /// Returns the messages that were forwarded with this text, as a model sees them; `None` if
+    /// there are none.
+    #[must_use]
+    pub fn describe_forwarded(&self) -> Option<String> {
+        let lines = self.forwarded.iter().map(|Quote { from, text }| {
+            let from = from.as_deref().map_or("somebody".to_owned(), one_line);
+            format!("[forwarded from {from}]\n> {}", text.replace('\n', "\n> "))
+        });
+        let lines: Vec<String> = lines.collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+
+    /// The text with a line for each attachment, and with quoted, earlier and forwarded messages.
+    /// For models without vision, transcripts and plain terminals.
+    #[must_use]
+    pub fn as_text(&self) -> String {
+        let mut text = String::new();
+        if let Some(earlier) = self.describe_earlier() {
+            text.push_str(&earlier);
+            text.push('\n');
+        }
+        if let Some(quote) = &self.quote {
+            text.push_str(&quote.describe());
+            text.push('\n');
+        }
+        if let Some(from) = &self.forwarded_from {
+            text.push_str(&format!("[forwarded from {from}]\n"));
+        }
+        text.push_str(&self.text);
+        if let Some(poll) = &self.poll {
+            text.push_str("\n\n");
+            text.push_str(&poll.as_list());
+        }
+        for attachment in &self.attachments {
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text.push_str(&attachment.describe());
+        }
+        if let Some(forwarded) = self.describe_forwarded() {
+            text.push('\n');
+            text.push_str(&forwarded);
+        }
+        text
+    }
+}
+
+/// The message that a message replies to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Quote {
+    /// The author, by the name that they gave themselves; `None` for the agent.
+    pub from: Option<String>,
+    /// The text of the message, or the selected part of it.
+    pub text: String,
+}
+
+impl Quote {
+    /// The quote as a model sees it.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        const SHOWN: usize = 1000;
+        let mut text: String = self.text.chars().take(SHOWN).collect();
+        if text.len() < self.text.len() {
+            text.push('…');
+        }
+        let text = text.replace('\n', "\n> ");
+        let from = self.from.as_deref().unwrap_or("you");
+        format!("[in reply to {from}]\n> {text}")
+    }
+}
+
+/// A part of a text and its style.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StyleRange {
+    /// Offset of the first byte.
+    pub start: usize,
+    /// Offset after the last byte.
+    pub end: usize,
+    /// The style of this part.
+    pub style: Style,
+}
+
+/// The style of a part of a text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Style {
+    /// Strong emphasis, and headings on a platform without headings.
+    Bold,
+    /// A heading, on a platform that has headings. Programs of channels never get it.
+    #[schemars(skip)]
+    Heading {
+        /// From 1, the largest, to 3.
+        level: u8,
+    },
+    /// Lines in small print, on a platform that has them. Programs of channels never get it.
+    #[schemars(skip)]
+    Small,
+    /// Emphasis.
+    Italic,
+    /// Struck through.
+    Strike,
+    /// Hidden until the reader presses it.
+    Spoiler,
+    /// Code within a line.
+    Code,
+    /// Lines of code, or a table.
+    Pre {
+        /// The programming language: letters, digits and `+#_.-`.
+        language: Option<String>,
+    },
+    /// Quoted lines.
+    Quote,
+    /// A link with the scheme `http`, `https`, `tg`, or `mailto`, whose text is the address.
+    Link {
+        /// The target.
+        url: String,
+    },
+}
+
+impl StyleRange {
+    /// Makes a style for `range`, which lies on character boundaries.
+    #[must_use]
+    pub fn new(range: Range<usize>, style: Style) -> Self {
+        Self { start: range.start, end: range.end, style }
+    }
+
+    /// The bytes of the part.
+    #[must_use]
+    pub fn range(&self) -> Range<usize> {
+        self.start..self.end
+    }
+
+    /// Returns `true` if the range is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.start >= self.end
+    }
+}
+
+/// Puts a name from a sender on one line and limits its length.
+fn one_line(name: &str) -> String {
+    const SHOWN: usize = 120;
+    let words = name.split(|c: char| c.is_whitespace() || c.is_control());
+    let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    line.chars().take(SHOWN).collect()
+}
+
+/// A button.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Choice {
+    /// The text on the button.
+    pub label: String,
+    /// The text that pressing it sends, as if a person had typed it: `/skip w3`.
+    pub says: String,
+}
+
+impl Choice {
+    /// Makes a button with `label` that sends `says`.
+    #[must_use]
+    pub fn new(label: impl Into<String>, says: impl Into<String>) -> Self {
+        Self { label: label.into(), says: says.into() }
+    }
+}
+
+#[cfg(test)]
+#[path = "content_tests.rs"]
+mod tests;
