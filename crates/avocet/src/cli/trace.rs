@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use avocet_gateway::Trace;
-use avocet_protocol::model::{Money, thousands};
+use avocet_protocol::model::{Spent, thousands};
 use avocet_protocol::store::{
     EventAnswer, EventDelivery, EventFailedRequest, EventKind, EventMessage, EventTool, EventTurn,
-    EventUsage,
+    EventUsage, Total,
 };
 use avocet_protocol::turn::{TraceSpan, TraceSubject, TraceWork};
 use avocet_text::{PlainTable, bar};
@@ -169,20 +169,20 @@ fn cost(EventUsage { model, usage, cost, .. }: &EventUsage) -> String {
     let tokens = format!("{} + {} tokens", thousands(usage.input), thousands(usage.output));
     match cost {
         Some(cost) => format!("{model}, {tokens}, ${:.4}", cost.in_dollars()),
-        None => format!("{model}, {tokens}"),
+        None => format!("{model}, {tokens}, price unknown"),
     }
 }
 
 /// Adds up the timeline in one line.
 fn sum(spans: &[TraceSpan], whole: Duration) -> String {
-    let (mut models, mut tools, mut tokens, mut cost) = (0, 0, 0, Money::default());
+    let (mut models, mut tools, mut total) = (0, 0, Total::default());
     for span in spans {
         match &span.work {
             TraceWork::Model { usage, .. } => {
                 models += 1;
-                for one in usage {
-                    tokens += one.usage.input + one.usage.output;
-                    cost = cost + one.cost.unwrap_or_default();
+                for EventUsage { model, usage, cost, .. } in usage {
+                    let spent = Spent { model: model.clone(), usage: *usage, cost: *cost };
+                    total = total + Total::from(&spent);
                 }
             }
             TraceWork::Tool { .. } => tools += 1,
@@ -190,9 +190,9 @@ fn sum(spans: &[TraceSpan], whole: Duration) -> String {
         }
     }
     let mut text = format!("{} in all; model requests: {models}, calls: {tools}", seconds(whole));
-    text.push_str(&format!(", tokens: {}", thousands(tokens)));
-    if cost > Money::default() {
-        text.push_str(&format!(", ${:.4}", cost.in_dollars()));
+    text.push_str(&format!(", tokens: {}", thousands(total.usage.total())));
+    if models > 0 {
+        text.push_str(&format!(", {}", total.price()));
     }
     text.push('\n');
     text

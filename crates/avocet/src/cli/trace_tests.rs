@@ -1,6 +1,6 @@
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::TurnId;
-use avocet_protocol::model::Usage;
+use avocet_protocol::model::{Money, Usage};
 use avocet_protocol::store::Purpose;
 use avocet_protocol::tool::WaitKind;
 use serde_json::Map;

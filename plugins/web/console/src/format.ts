@@ -99,6 +99,14 @@ export function money(billionths: number): string {
   return `$${dollars.toFixed(dollars !== 0 && Math.abs(dollars) < 1 ? 4 : 2)}`;
 }
 
+/** The cost of a sum, in which some tokens may have no known price. */
+export function price({ cost, unpriced }: { cost: number; unpriced: number }): string {
+  if (unpriced === 0) {
+    return money(cost);
+  }
+  return cost === 0 ? "unknown" : `${money(cost)} + unknown`;
+}
+
 /** Cuts a text to this number of characters and one line. */
 export function oneLine(text: string, limit = 100): string {
   const line = text.replace(/\s+/g, " ").trim();

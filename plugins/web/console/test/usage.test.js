@@ -5,6 +5,8 @@ import { source } from "./source.js";
 
 const { fillDays, periodStart, sumOf } = await source("views/usage/days.ts");
 
+const { price } = await source("format.ts");
+
 const day = (of, cost) => ({ of, answers: 1, input: 10, output: 2, cached: 4, cache_written: 0, cost, unpriced: 0 });
 
 test("periodStart begins at midnight UTC and includes today", () => {
@@ -24,4 +26,11 @@ test("fillDays adds days without usage, oldest first", () => {
 test("sumOf adds up all columns", () => {
   const sum = sumOf([day("2026-11-27", 5), day("2026-11-25", 7)]);
   assert.deepEqual(sum, { of: "all", answers: 2, input: 20, output: 4, cached: 8, cache_written: 0, cost: 12, unpriced: 0 });
+});
+
+test("price names what is unknown", () => {
+  const cases = [[0, 0, "$0.00"], [2e9, 0, "$2.00"], [0, 110, "unknown"], [2e9, 110, "$2.00 + unknown"]];
+  for (const [cost, unpriced, expected] of cases) {
+    assert.equal(price({ cost, unpriced }), expected);
+  }
 });

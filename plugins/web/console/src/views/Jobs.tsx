@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 
 import { get } from "../api.js";
-import { counted, money, oneLine } from "../format.js";
+import { counted, oneLine, price } from "../format.js";
 import { Button, Empty, Loaded, Page, State, Table, Time, type Column } from "../parts/index.js";
 import { go, href } from "../router.js";
 import type { ViewProps } from "../routes.js";
@@ -20,7 +20,7 @@ const COLUMNS: Column<JobStatus>[] = [
   { title: "Agent", cell: ({ agent }) => agent },
   { title: "Submitted", cell: ({ submitted_at }) => <Time at={submitted_at} /> },
   { title: "Requests", kind: "number", cell: ({ inference_runs, limits }) => `${inference_runs} of ${limits.max_inference_runs}` },
-  { title: "Cost", kind: "number", cell: ({ usage }) => money(usage.cost) },
+  { title: "Cost", kind: "number", cell: ({ usage }) => price(usage) },
 ];
 
 /** The list of jobs, or one of them: `#/jobs/j3`. */

@@ -1,5 +1,5 @@
 import { get, path } from "../api.js";
-import { counted, count, duration, money } from "../format.js";
+import { counted, count, duration, price } from "../format.js";
 import { useLoad, type Load } from "../hooks.js";
 import { Empty, Loaded, Page } from "../parts/index.js";
 import { href } from "../router.js";
@@ -65,12 +65,13 @@ function summary(spans: readonly TraceSpan[]): string {
   const end = Math.max(...spans.map((span) => span.end ?? span.start));
   const tokens = usage.reduce((sum, { input, output }) => sum + input + output, 0);
   const cost = usage.reduce((sum, one) => sum + (one.cost ?? 0), 0);
+  const unpriced = usage.filter((one) => one.cost === null).length;
   const parts = [
     `${duration(end - spans[0]!.start)} in all`,
     counted(models.length, "request to a model", "requests to models"),
     counted(calls, "call"),
     `${count(tokens)} tokens`,
-    money(cost),
+    price({ cost, unpriced }),
   ];
   return parts.join(", ");
 }

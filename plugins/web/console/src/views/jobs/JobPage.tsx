@@ -1,5 +1,5 @@
 import { get, path, post } from "../../api.js";
-import { count, duration, money } from "../../format.js";
+import { count, duration, money, price } from "../../format.js";
 import { useLoad } from "../../hooks.js";
 import { Markdown } from "../../markdown/Markdown.js";
 import { ConfirmButton, Loaded, Page, State, Time } from "../../parts/index.js";
@@ -75,7 +75,7 @@ function facts(job: JobStatus): Fact[] {
     ["Ended", job.ended_at !== null && <><Time at={job.ended_at} />{time && `, after ${time}`}</>],
     ["Requests", `${job.inference_runs} of ${limits.max_inference_runs}`],
     ["Time limit", `${duration(limits.max_seconds * 1000)}; waits for people do not count`],
-    ["Cost", `${money(usage.cost)}${limit}`],
+    ["Cost", `${price(usage)}${limit}`],
     ["Tokens", `${count(usage.input)} in, ${count(usage.output)} out`],
     ["Directory", <span class="mono">{job.workspace ?? "the workspace of the profile"}</span>],
     ["Session", <SessionLink session={job.session} />],

@@ -1,4 +1,4 @@
-import { count, money } from "../../format.js";
+import { count, price } from "../../format.js";
 import { dayLabel, type UsageRow } from "./days.js";
 
 export type Metric = "cost" | "tokens";
@@ -64,7 +64,7 @@ function Stack({ column, parts, top }: { column: number; parts: number[]; top: n
 }
 
 function tooltip(day: UsageRow): string {
-  return `${dayLabel(day.of)}: ${money(day.cost)}, ${count(day.input)} tokens in, ${count(day.output)} out`;
+  return `${dayLabel(day.of)}: ${price(day)}, ${count(day.input)} tokens in, ${count(day.output)} out`;
 }
 
 /** Returns the next number with one significant digit out of 1, 2, 4, 5, 6 and 8. */

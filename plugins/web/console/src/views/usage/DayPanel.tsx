@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 
-import { count, money } from "../../format.js";
+import { count, price } from "../../format.js";
 import { Table, type Column } from "../../parts/index.js";
 import { Choices } from "../shared/Choices.js";
 import { DayChart, type Metric } from "./DayChart.js";
@@ -13,7 +13,7 @@ const METRICS = [
 
 const COLUMNS: Column<UsageRow>[] = [
   { title: "Day", kind: "lead", cell: ({ of }) => dayLabel(of) },
-  { title: "Cost", kind: "number", cell: ({ cost }) => money(cost) },
+  { title: "Cost", kind: "number", cell: price },
   { title: "Input tokens", kind: "number", cell: ({ input }) => count(input) },
   { title: "From the cache", kind: "number", cell: ({ cached }) => count(cached) },
   { title: "Output tokens", kind: "number", cell: ({ output }) => count(output) },

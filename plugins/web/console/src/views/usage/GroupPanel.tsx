@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 
 import { get } from "../../api.js";
-import { count, money } from "../../format.js";
+import { count, price } from "../../format.js";
 import { useLoad } from "../../hooks.js";
 import { Loaded, Table, Tabs, type Column } from "../../parts/index.js";
 import { href } from "../../router.js";
@@ -51,7 +51,7 @@ function columns(group: Group, rows: readonly UsageRow[]): Column<UsageRow>[] {
         </>
       ),
     },
-    { title: "Cost", kind: "number", cell: ({ cost, unpriced }) => (cost === 0 && unpriced > 0 ? "unknown" : money(cost)) },
+    { title: "Cost", kind: "number", cell: price },
     { title: "Input", kind: "number", cell: ({ input }) => count(input) },
     { title: "Output", kind: "number", cell: ({ output }) => count(output) },
     { title: "Answers", kind: "number", cell: ({ answers }) => count(answers) },

@@ -1,4 +1,4 @@
-import { count, money } from "../../format.js";
+import { count, price } from "../../format.js";
 import { compact } from "./DayChart.js";
 import type { UsageRow } from "./days.js";
 
@@ -8,7 +8,7 @@ export function Totals({ total }: { total: UsageRow }) {
   return (
     <>
       <dl class="totals">
-        <div><dt>Cost</dt><dd>{money(total.cost)}</dd></div>
+        <div><dt>Cost</dt><dd>{price(total)}</dd></div>
         <div><dt>Input tokens</dt><dd title={count(total.input)}>{compact(total.input)}</dd></div>
         <div><dt>From the cache</dt><dd>{cachedShare} %</dd></div>
         <div><dt>Output tokens</dt><dd title={count(total.output)}>{compact(total.output)}</dd></div>
