@@ -59,6 +59,13 @@ fn ctrl_c_stops_an_answer_and_keeps_the_chat_open() {
         terminal.wait_for("1, 2");
         terminal.press(key);
         terminal.wait_for_idle("Stopped.");
+        // The counted numbers stay, with one mark.
+        let all = terminal.all();
+        assert_eq!(
+            (all.matches("1, 2").count(), all.matches("… (stopped)").count()),
+            (1, 1),
+            "{all}"
+        );
         terminal.press("count to 1\r");
         terminal.wait_for_idle("\n1.");
         assert_eq!(terminal.leave(CTRL_D), Some(0));

@@ -14,7 +14,7 @@ use crate::person::{Progress, named, pause};
 use crate::platform::{ChatPlatform, ShownMessage};
 use crate::script::{
     Script, ScriptLine, is_about_open_question, is_choice_reply, is_command_reply, is_outcome,
-    is_unconfirmed_command_reply,
+    is_stopped_answer, is_unconfirmed_command_reply,
 };
 
 /// The interval at which people look at the platform.
@@ -150,6 +150,7 @@ impl ReadMessages {
         let text = &message.text;
         let mut words = text.split_whitespace();
         match words.next() {
+            _ if is_stopped_answer(text) => {}
             Some(first) if let Some(number) = LongAnswer::of(first, text) => {
                 let answer = self.long.entry(number).or_default();
                 let ended = answer.read(message);

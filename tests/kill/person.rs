@@ -13,7 +13,7 @@ use crate::model::KINDS;
 use crate::oracle::{AskedMessage, key, parse};
 use crate::script::{
     Script, ScriptLine, is_about_open_question, is_choice_reply, is_command_reply,
-    is_unconfirmed_command_reply,
+    is_stopped_answer, is_unconfirmed_command_reply,
 };
 
 /// Messages that a person sends without waiting for the answers.
@@ -188,6 +188,7 @@ impl SimulatedPerson {
         let repeat = chunk["repeat"].as_bool().unwrap();
         let mut words = text.split_whitespace();
         match words.next() {
+            _ if is_stopped_answer(text) => {}
             Some("done") => {
                 for (_, number) in words.map_while(parse) {
                     self.oracle.reply(self.number, number, repeat);

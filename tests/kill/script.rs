@@ -128,6 +128,11 @@ pub(crate) fn is_choice_reply(text: &str) -> bool {
     })
 }
 
+/// Returns `true` for an answer that a person has stopped, as far as it was written.
+pub(crate) fn is_stopped_answer(text: &str) -> bool {
+    text.ends_with("… (stopped)")
+}
+
 /// Returns `true` for a question that has become its outcome.
 pub(crate) fn is_outcome(text: &str) -> bool {
     ["Skipped by ", "Run again by ", "Ended, "].iter().any(|start| text.starts_with(start))

@@ -24,7 +24,7 @@ async fn platform() -> DiscordFake {
 }
 
 /// Creates a home whose daemon is the bot of this platform, and whose owner is Ann.
-fn home(platform: &DiscordFake, model: &OpenAiFake) -> Home {
+pub(crate) fn home(platform: &DiscordFake, model: &OpenAiFake) -> Home {
     let discord = format!(
         "[channels.discord]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nowners = [{ANN}]\n",
         platform.base_url()

@@ -49,6 +49,7 @@ mod responses;
 mod rows;
 mod schedules;
 mod sink;
+mod stopping;
 mod telegram;
 mod unit;
 mod voice;

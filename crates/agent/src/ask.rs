@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use avocet_protocol::access::Trust;
 use avocet_protocol::model::{Delta, Message, ModelError, ModelReply, ModelRequest};
-use avocet_protocol::turn::{TurnEvent, TurnRecord};
+use avocet_protocol::turn::{AnswerRequest, TurnEvent, TurnRecord};
 use avocet_text::end_sentence;
 
 use crate::agent_loop::next_step;
@@ -136,6 +137,7 @@ impl AgentLoop {
             };
             // The request also contains the text that was compacted for it.
             let trust = trust.min(self.request_trust(context, turn, turn_context).await);
+            self.note_request(turn, &request, trust);
             let view = self.answer_view(context, turn, turn_context, trust);
             match self.ask_once(&request, &view, usage).await {
                 Err(NoAnswer::Model(ModelError::TooLong { model, detail, window }))
@@ -158,6 +160,14 @@ impl AgentLoop {
                 }
                 reply => return reply,
             }
+        }
+    }
+
+    /// Lets a stop keep the answer to this request. JSON is of no use in parts.
+    fn note_request(&self, turn: &TurnRecord, request: &ModelRequest, trust: Trust) {
+        if request.answer_schema.is_none() {
+            let asked = AnswerRequest { turn: turn.id, step: next_step(turn), trust };
+            self.events.note_request(&turn.session, asked);
         }
     }
 

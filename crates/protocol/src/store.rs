@@ -42,7 +42,7 @@ pub use history::{
 };
 pub use inbox::{
     Accepted, AcceptedAs, CommandAction, CommandEffect, CommandReply, Correction, Inbox,
-    NoCorrection, OpenQuestion,
+    NoCorrection, OpenQuestion, StoppedAnswer,
 };
 pub use jobs::{JobChat, JobLimits, JobRules, JobState, JobStatus, Jobs, NewJob, SubmittedJob};
 pub use ledger::{

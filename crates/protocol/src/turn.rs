@@ -5,7 +5,7 @@ mod failure;
 mod trace;
 mod trace_subject;
 
-pub use events::{StartedMessage, TurnEvent, TurnEvents};
+pub use events::{AnswerRequest, StartedMessage, TurnEvent, TurnEvents};
 pub use failure::{FailedRequest, FailureCode, TurnFailure};
 pub use trace::{TraceSpan, TraceWork, trace};
 pub use trace_subject::TraceSubject;
@@ -177,6 +177,9 @@ impl Origin {
 
 /// The beginning of the result of a call that an owner has denied.
 pub(crate) const DENIED: &str = "denied by the owner";
+
+/// The end of an answer that a person has stopped.
+pub const STOPPED: &str = "… (stopped)";
 
 /// Ends an answer that was cut at the model's output limit or at ours.
 pub const CUT_OFF: &str = "[The answer was cut off: it reached its output limit.]";

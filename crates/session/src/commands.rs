@@ -16,6 +16,7 @@ use crate::command_plan::CommandPlan;
 use crate::lane::Lanes;
 use crate::outcomes::note_outcomes;
 use crate::status_text::StatusFacts;
+use crate::stopped::{HeldAnswer, keep_answer};
 use crate::usage::usage_reply;
 use crate::{
     SessionParts, answer_command, approvals, job_command, memory, mode, model, people, retry,
@@ -121,7 +122,7 @@ const COMMANDS: &[ChatCommand] = &[
     ChatCommand::new(CommandVerb::Retry, "retry", "[w…]", "repeat what was interrupted or failed"),
     ChatCommand::new(CommandVerb::Skip, "skip", "[w…]", "continue without what was interrupted"),
     ChatCommand::new(CommandVerb::Status, "status", "", "show what I am doing"),
-    ChatCommand::new(CommandVerb::Stop, "stop", "", "stop the current work; background programs continue"),
+    ChatCommand::new(CommandVerb::Stop, "stop", "", "stop the current work, keep its text; background programs continue"),
     ChatCommand::new(CommandVerb::Tasks, "tasks", "[t… | cancel t…]", "show or cancel the tasks that I have given to sub-agents"),
     ChatCommand::new(CommandVerb::Think, "think", "[off|low|medium|high|default]", "show how much I think; owners choose it"),
     ChatCommand::new(CommandVerb::Trust, "trust", "", "trust what I have read in this conversation so far").for_owners(),
@@ -171,7 +172,8 @@ async fn run_command(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), 
         Ok(admitted) => admitted.role(),
         Err(refusal) => return drop_command(lanes, command, &refusal.to_string()).await,
     };
-    let plan = plan_command(lanes, command, role).await?;
+    let mut plan = plan_command(lanes, command, role).await?;
+    let held = keep_answer(&lanes.parts, session, &mut plan.action).await;
     let reply = plan.plan_replies(&lanes.parts, command);
     let settle = || lanes.parts.inbox.settle_command(command.id, &plan.action, &reply);
     let _changing = if changes_access(&plan.action) {
@@ -206,6 +208,7 @@ async fn run_command(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), 
         lanes.parts.running.stop_compaction(session);
         turns.iter().for_each(|turn| emit(Some(*turn), Vec::new(), Outcome::Stopped));
         note_outcomes(&lanes.parts, lanes.group(), turns.clone());
+        held.iter().for_each(HeldAnswer::wake_delivery);
     }
     approvals::deliver_outcomes(&lanes.parts, &effect).await;
     if let CommandEffect::Cancelled(cancelled) = &effect {
@@ -304,7 +307,8 @@ async fn plan_command(
             CommandPlan::with_text(status_text(parts, &message.session, &status))
         }
         CommandVerb::Stop => {
-            CommandPlan::with_action(CommandAction::Stop, "Stopped.", "There was nothing to stop.")
+            let nothing = "There was nothing to stop.";
+            CommandPlan::with_action(CommandAction::Stop(None), "Stopped.", nothing)
         }
         CommandVerb::Tasks => tasks::plan_tasks(parts, &message.session, argument).await?,
         CommandVerb::Think => think::plan_think(parts, &message.session, argument, role).await?,

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::chat::SessionId;
-use avocet_protocol::turn::{TurnEvent, TurnEvents};
+use avocet_protocol::chat::{Outcome, SessionId};
+use avocet_protocol::turn::{AnswerRequest, TurnEvent, TurnEvents};
 use avocet_supervise::KeyedListeners;
 
 /// Events in a listener's queue; further ones are dropped.
@@ -34,11 +34,22 @@ struct TurnSoFar {
     is_cut: bool,
     /// Set while the turn waits.
     waiting: Option<TurnEvent>,
+    /// The request that the text answers, as far as it is known.
+    request: Option<AnswerRequest>,
+    /// Events that listeners get later, while a `/stop` is being committed.
+    held: Option<Vec<TurnEvent>>,
 }
 
 impl TurnSoFar {
     fn new(started: TurnEvent) -> Self {
-        Self { started, text: String::new(), is_cut: false, waiting: None }
+        Self {
+            started,
+            text: String::new(),
+            is_cut: false,
+            waiting: None,
+            request: None,
+            held: None,
+        }
     }
 
     fn apply_event(&mut self, event: &TurnEvent) {
@@ -47,9 +58,14 @@ impl TurnSoFar {
                 self.text.push_str(delta);
             }
             TurnEvent::Text { .. } => self.is_cut = true,
-            TurnEvent::Thinking { .. } | TurnEvent::Restarted => self.begin_text(),
+            TurnEvent::Restarted => self.begin_text(),
+            TurnEvent::Thinking { .. } => {
+                self.begin_text();
+                self.request = None;
+            }
             TurnEvent::Waiting { .. } => {
                 self.begin_text();
+                self.request = None;
                 self.waiting = Some(event.clone());
             }
             TurnEvent::Resumed => self.waiting = None,
@@ -90,12 +106,61 @@ impl Events {
         let so_far = turns.get(session).into_iter().flat_map(TurnSoFar::events_so_far);
         listeners.add_after(session.clone(), BEHIND, so_far)
     }
-}
 
-impl TurnEvents for Events {
-    fn emit(&self, session: &SessionId, event: TurnEvent) {
+    /// Returns the request that the open turn of a session has made, as long as it works on the
+    /// answer.
+    pub(crate) fn open_request(&self, session: &SessionId) -> Option<AnswerRequest> {
+        self.turns().get(session)?.request
+    }
+
+    /// Returns the text of the answer so far, and holds all further events of the turn back. So
+    /// listeners have the same text as the caller.
+    pub(crate) fn hold_answer(&self, session: &SessionId) -> Option<(AnswerRequest, String)> {
         let mut turns = self.turns();
-        match &event {
+        let turn = turns.get_mut(session)?;
+        let request = turn.request?;
+        turn.held.get_or_insert_default();
+        Some((request, turn.text.clone()))
+    }
+
+    /// Sends the events that were held back, if their turn is still open.
+    pub(crate) fn resume_answer(&self, session: &SessionId) {
+        let mut turns = self.turns();
+        let held = turns.get_mut(session).and_then(|turn| turn.held.take());
+        held.iter().flatten().for_each(|event| self.send(&mut turns, session, event));
+    }
+
+    /// Sends an event, unless it is held back. Drops the events that were held back if their turn
+    /// was stopped.
+    fn send_or_hold(
+        &self,
+        turns: &mut HashMap<SessionId, TurnSoFar>,
+        session: &SessionId,
+        event: TurnEvent,
+    ) {
+        let Some(held) = turns.get_mut(session).and_then(|turn| turn.held.as_mut()) else {
+            return self.send(turns, session, &event);
+        };
+        match event {
+            TurnEvent::Ended { turn: None, .. } => {}
+            TurnEvent::Ended { outcome, .. } => {
+                let held = std::mem::take(held);
+                if outcome != Outcome::Stopped {
+                    held.iter().for_each(|event| self.send(turns, session, event));
+                }
+            }
+            event => return held.push(event),
+        }
+        self.send(turns, session, &event);
+    }
+
+    fn send(
+        &self,
+        turns: &mut HashMap<SessionId, TurnSoFar>,
+        session: &SessionId,
+        event: &TurnEvent,
+    ) {
+        match event {
             TurnEvent::Started { .. } => {
                 turns.insert(session.clone(), TurnSoFar::new(event.clone()));
             }
@@ -122,6 +187,18 @@ impl TurnEvents for Events {
             drop(listener.try_send(event.clone()));
         }
     }
+}
+
+impl TurnEvents for Events {
+    fn emit(&self, session: &SessionId, event: TurnEvent) {
+        self.send_or_hold(&mut self.turns(), session, event);
+    }
+
+    fn note_request(&self, session: &SessionId, request: AnswerRequest) {
+        if let Some(turn) = self.turns().get_mut(session) {
+            turn.request = Some(request);
+        }
+    }
 
     fn subscribe(&self, session: &SessionId) -> flume::Receiver<TurnEvent> {
         self.add_to(&self.listeners, session)
@@ -134,7 +211,7 @@ impl TurnEvents for Events {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::chat::Outcome;
+    use avocet_protocol::access::Trust;
     use avocet_protocol::ids::TurnId;
     use avocet_protocol::tool::WaitKind;
     use avocet_protocol::turn::StartedMessage;
@@ -228,6 +305,39 @@ mod tests {
             assert_eq!(first, expected, "after {} events", before.len());
             events.emit(&a, text("next"));
             assert_eq!(listener.drain().collect::<Vec<_>>(), [text("next")]);
+        }
+    }
+
+    #[test]
+    fn hold_answer_gives_the_text_so_far_and_delays_later_events() {
+        let stopped = |turn| TurnEvent::Ended {
+            turn: Some(TurnId(turn)),
+            messages: Vec::new(),
+            outcome: Outcome::Stopped,
+        };
+        let table: [(&[TurnEvent], &[TurnEvent]); 4] = [
+            // The stop found nothing to stop: the turn goes on.
+            (&[], &[text("c"), thinking(1)]),
+            (&[ended(Some(1))], &[text("c"), thinking(1), ended(Some(1))]),
+            (&[stopped(1)], &[stopped(1)]),
+            (&[ended(None)], &[ended(None), text("c"), thinking(1)]),
+        ];
+        for (last, expected) in table {
+            let (a, events) = (session("a"), Events::default());
+            assert_eq!(events.hold_answer(&a), None, "no turn");
+            [started(1), thinking(0)].into_iter().for_each(|event| events.emit(&a, event));
+            assert_eq!(events.hold_answer(&a), None, "no request");
+            let request = AnswerRequest { turn: TurnId(1), step: 0, trust: Trust::User };
+            events.note_request(&a, request);
+            [text("a"), text("b")].into_iter().for_each(|event| events.emit(&a, event));
+            let listener = events.subscribe(&a);
+            drop(listener.drain());
+            assert_eq!(events.hold_answer(&a), Some((request, "ab".to_owned())));
+            let held = [text("c"), thinking(1)];
+            held.iter().chain(last).for_each(|event| events.emit(&a, event.clone()));
+            events.resume_answer(&a);
+            assert_eq!(listener.drain().collect::<Vec<_>>(), expected, "{last:?}");
+            assert_eq!(events.open_request(&a), None);
         }
     }
 

@@ -77,6 +77,7 @@ mod settle;
 mod silence;
 mod spoken;
 mod status_text;
+mod stopped;
 mod tasks;
 mod think;
 mod turn_facts;

@@ -64,7 +64,7 @@ pub(crate) use progress::LastProgress;
 use progress::{ProgressMessages, ProgressPreview, end_progress};
 use screen::PreviewScreen;
 use state::{PreviewState, ShowResult};
-pub(crate) use words::mark_unfinished;
+pub(crate) use words::{mark_stopped, mark_unfinished};
 
 /// Interval of typing notifications. Telegram shows one for five seconds (Bot API, sendChatAction).
 const TYPING_EVERY: Duration = Duration::from_secs(4);

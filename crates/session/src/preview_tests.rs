@@ -275,21 +275,51 @@ async fn preview_continues_in_the_same_message_after_a_crash() {
 }
 
 #[tokio::test]
-async fn f11_stop_ends_the_preview() {
-    let (harness, pen) = written(Setup::default()).await;
-    harness.say("a story").await;
+async fn f11_stop_keeps_the_answer_in_the_preview_and_in_the_next_request() {
+    let (pen, pieces) = flume::bounded(100);
+    let again = Scripted::says("and there was a bird.");
+    let model = ScriptedModel::new(vec![Scripted::Written(pieces), again]);
+    let harness = harness(model, Setup::default()).await;
+    let events = harness.events.subscribe(&session("a"));
+    let asked = harness.say("a story").await;
     write(&pen, "Once upon a time ");
     harness.interval().await;
     harness.shows("Once upon a time …").await;
-    write(&pen, "there was ");
-    harness.clock.sleeper_within(INTERVAL..=INTERVAL).await;
+    write(&pen, "there wa");
+    let is_text = |event: &TurnEvent| *event == TurnEvent::Text { delta: "there wa".to_owned() };
+    while !is_text(&events.recv_async().await.unwrap()) {}
+    harness.say("stop!").await;
+    harness.shows("Stopped.").await;
+    harness.idle().await;
+    harness.delivered().await;
+    harness.clock.advance(MINUTE);
+    let all = harness.shows("Stopped.").await;
+    assert_eq!(all, ["Once upon a time there wa … (stopped)", "Stopped."]);
+    assert_eq!(harness.outcome(asked).await, Some(Outcome::Stopped));
+    harness.say("Go on").await;
+    harness.shows("and there was a bird.").await;
+    let request = harness.model.requests().pop().unwrap();
+    let said = request.messages.iter().filter_map(|message| match message {
+        Message::Assistant { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    let said = said.collect::<Vec<_>>().join("\n");
+    assert_eq!(said, "Once upon a time there wa\n\n[stopped by the user]");
+}
+
+#[tokio::test]
+async fn f11_stop_marks_the_preview_of_a_running_tool() {
+    let setup = Setup { post_hangs: true, ..Setup::default() };
+    let calls = Scripted::calls(&[("post", json!({}))]);
+    let harness = harness(ScriptedModel::new(vec![calls]), setup).await;
+    harness.say("do it").await;
+    harness.pass(5 * SECOND).await;
+    harness.shows("Running post (5 s) …").await;
     harness.say("/stop").await;
     harness.shows("Stopped.").await;
     harness.idle().await;
-    harness.clock.advance(MINUTE);
-    let all = harness.shows("Stopped.").await;
-    assert_eq!(all, ["Once upon a time …", "Stopped."]);
     harness.delivered().await;
+    assert_eq!(harness.shows("Stopped.").await, ["… (stopped)", "Stopped."]);
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use avocet_protocol::store::StoreError;
 use avocet_protocol::tool::SignsOfLife;
 use avocet_supervise::with_retry;
 use dashmap::DashMap;
-use tokio::sync::Notify;
+use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
 
 /// The running turns and compactions of a daemon.
@@ -33,6 +33,8 @@ pub struct RunningTurns {
 struct RunningTurn {
     session: SessionId,
     ended: CancellationToken,
+    /// Held by each change of the messages that show the turn.
+    screen: Arc<Mutex<()>>,
     /// Time of the last sign of life.
     sign: Duration,
 }
@@ -61,8 +63,16 @@ impl RunningTurns {
     pub(crate) fn enter_turn(&self, turn: TurnId, session: &SessionId) -> EnteredTurn<'_> {
         let ended = CancellationToken::new();
         let (session, sign) = (session.clone(), self.clock.elapsed());
-        self.turns.insert(turn, RunningTurn { session, ended: ended.clone(), sign });
+        let (screen, ended_too) = (Arc::default(), ended.clone());
+        self.turns.insert(turn, RunningTurn { session, ended: ended_too, screen, sign });
         EnteredTurn { list: self, turn, ended }
+    }
+
+    /// Waits until no message that shows the turn is being changed, and keeps them unchanged as long
+    /// as the guard lives. `None` if the turn does not run here.
+    pub(crate) async fn lock_screen(&self, turn: TurnId) -> Option<OwnedMutexGuard<()>> {
+        let screen = self.turns.get(&turn).map(|running| running.screen.clone())?;
+        Some(screen.lock_owned().await)
     }
 
     /// Lists the compaction of a session for as long as the guard lives.

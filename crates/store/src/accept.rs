@@ -132,10 +132,14 @@ fn apply_to_open_turn(
             return Ok(effect);
         }
     }
+    if words::asks_to_stop(tx, message)? {
+        become_command(tx, id, message, "/stop")?;
+        return Ok(AcceptedAs::Decision);
+    }
     if mode == QueueMode::Interrupt
         && let Some(turn) = open_turn(tx, &message.session)?
     {
-        let ended = cancel_turn(tx, turn, "interrupted by a newer message")?;
+        let ended = cancel_turn(tx, turn, "interrupted by a newer message", None)?;
         return Ok(AcceptedAs::Interrupt(ended));
     }
     Ok(effect)
@@ -152,17 +156,22 @@ fn effect_on_questions(tx: &Tx<'_>, id: MessageId, message: &NewInbound) -> Resu
     }
     match words::examine_reply(tx, id, message)? {
         Some(words::QuestionRelation::Decides(says)) => {
-            let content = to_json(&Content { text: says, ..message.inbound.content.clone() })?;
-            tx.update_one(
-                id,
-                "UPDATE inbound SET kind = 'command', content = ?2 WHERE id = ?1",
-                params![id.0, content],
-            )?;
+            become_command(tx, id, message, &says)?;
             Ok(AcceptedAs::Decision)
         }
         Some(words::QuestionRelation::Behind(question)) => Ok(AcceptedAs::Behind(question)),
         None => Ok(AcceptedAs::Queued),
     }
+}
+
+/// Makes a message the command that its plain word stands for.
+fn become_command(tx: &Tx<'_>, id: MessageId, message: &NewInbound, command: &str) -> Result<()> {
+    let content = Content { text: command.to_owned(), ..message.inbound.content.clone() };
+    tx.update_one(
+        id,
+        "UPDATE inbound SET kind = 'command', content = ?2 WHERE id = ?1",
+        params![id.0, to_json(&content)?],
+    )
 }
 
 /// Makes a message the answer to a question. Returns the session that continues.

@@ -1,8 +1,9 @@
 //! Ends a turn from outside, in the transaction that decides so. Such a turn stays ended after a
 //! crash.
 
-use avocet_protocol::chat::Outcome;
+use avocet_protocol::chat::{Outcome, Planned};
 use avocet_protocol::ids::TurnId;
+use avocet_protocol::store::StoppedAnswer;
 use avocet_protocol::turn::{CallResult, TurnState};
 use rusqlite::params;
 
@@ -14,16 +15,23 @@ use crate::rows::turns::OPEN_TURN;
 use crate::tx::{Result, Tx};
 
 /// Ends a turn and its children. Calls without a result get one, so that the history stays valid;
-/// messages end as stopped. Returns all ended turns.
-pub(crate) fn cancel_turn(tx: &Tx<'_>, turn: TurnId, notice: &str) -> Result<Vec<TurnId>> {
+/// messages end as stopped. The preview of the turn becomes the reply, if there is one. Returns all
+/// ended turns.
+pub(crate) fn cancel_turn(
+    tx: &Tx<'_>,
+    turn: TurnId,
+    notice: &str,
+    reply: Option<&Planned>,
+) -> Result<Vec<TurnId>> {
     let (state, outcome, result) =
         (TurnState::Cancelled, Outcome::Stopped, "cancelled by the user");
-    let ending = ForcedEnd { state, outcome, notice, result };
+    let mut ending = ForcedEnd { state, outcome, notice, result, reply };
     let mut ended = vec![turn];
     let mut next = 0;
     while let Some(turn) = ended.get(next).copied() {
         audit::record_cancelled(tx, turn)?;
         end_turn(tx, turn, &ending)?;
+        ending.reply = None;
         ended.extend(open_children(tx, turn)?);
         next += 1;
     }
@@ -38,11 +46,30 @@ pub(crate) struct ForcedEnd<'a> {
     pub(crate) notice: &'a str,
     /// Error for its calls without a result.
     pub(crate) result: &'a str,
+    /// The reply that the preview of the turn becomes. Without one, the preview stays as it is.
+    pub(crate) reply: Option<&'a Planned>,
+}
+
+/// Records the answer that a turn was writing as its last step, unless the log has this step.
+/// Returns the reply that its chat gets.
+pub(crate) fn keep_answer<'a>(
+    tx: &Tx<'_>,
+    answer: &'a StoppedAnswer,
+) -> Result<Option<&'a Planned>> {
+    let StoppedAnswer { turn, step, text, trust, reply } = answer;
+    let recorded = tx.change_rows(
+        "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, trust) \
+         SELECT ?1, ?2, ?3, 0, 0, ?4 WHERE ?3 <> '' \
+             AND ?2 = (SELECT coalesce(max(number) + 1, 0) FROM steps WHERE turn = ?1)",
+        params![turn.0, step, text, trust.word()],
+    )?;
+    let has_place = recorded > 0 || preview::is_shown(tx.db, *turn)?;
+    Ok(reply.as_ref().filter(|_| has_place))
 }
 
 /// Ends an open turn, without its children.
 pub(crate) fn end_turn(tx: &Tx<'_>, turn: TurnId, ending: &ForcedEnd<'_>) -> Result<()> {
-    let ForcedEnd { state, outcome, notice, result } = ending;
+    let ForcedEnd { state, outcome, notice, result, reply } = ending;
     tx.update_one(
         turn,
         &format!(
@@ -64,7 +91,7 @@ pub(crate) fn end_turn(tx: &Tx<'_>, turn: TurnId, ending: &ForcedEnd<'_>) -> Res
          WHERE turn = ?1 AND state IN ('queued', 'running')",
         params![turn.0, outcome.word()],
     )?;
-    preview::become_reply(tx, turn, None)
+    preview::become_reply(tx, turn, *reply)
 }
 
 fn open_children(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<TurnId>> {

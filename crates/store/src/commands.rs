@@ -6,14 +6,15 @@ use avocet_protocol::access::DecisionEffect;
 use avocet_protocol::bus::QueueMode;
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::ids::MessageId;
-use avocet_protocol::store::{CommandAction, CommandEffect, MemoryAuthor};
+use avocet_protocol::store::{CommandAction, CommandEffect, MemoryAuthor, StoppedAnswer};
 use rusqlite::params;
 
 use crate::audit;
-use crate::cancel::cancel_turn;
+use crate::cancel::{cancel_turn, keep_answer};
 use crate::memories;
 use crate::past;
 use crate::people;
+use crate::preview;
 use crate::reports;
 use crate::retry::retry_choice;
 use crate::rows;
@@ -42,7 +43,7 @@ pub(crate) fn run_action(
         })?;
     match action {
         CommandAction::None => Ok(CommandEffect::Done),
-        CommandAction::Stop => stop(tx, &session, command),
+        CommandAction::Stop(answer) => stop(tx, &session, command, answer.as_deref()),
         CommandAction::Forget => forget_past(tx, &session, command),
         CommandAction::Compact => past::want_compaction(tx, &session, command).map(done_or_nothing),
         CommandAction::SetMode(mode) => {
@@ -107,7 +108,7 @@ pub(crate) fn run_action(
 
 /// Ends the session's work and forgets its past (`/new`).
 fn forget_past(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<CommandEffect> {
-    let stopped = stop(tx, session, command)?;
+    let stopped = stop(tx, session, command, None)?;
     tx.change_rows(
         "UPDATE sessions SET fresh_from = ?2, summary = NULL, summary_to = 0, \
              shortened_to = 0, summary_trust = 'full', \
@@ -127,16 +128,26 @@ fn done_or_nothing(done: bool) -> CommandEffect {
 }
 
 /// Ends the session's open turn and its pending compaction.
-fn stop(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<CommandEffect> {
+fn stop(
+    tx: &Tx<'_>,
+    session: &SessionId,
+    command: MessageId,
+    answer: Option<&StoppedAnswer>,
+) -> Result<CommandEffect> {
     let compaction = past::stop_compaction(tx, session)?;
-    match stop_turn(tx, session, command)? {
+    match stop_turn(tx, session, command, answer)? {
         CommandEffect::Nothing if compaction => Ok(CommandEffect::Stopped(Vec::new())),
         effect => Ok(effect),
     }
 }
 
 /// Ends the session's open turn, unless a message that came after the command began it.
-fn stop_turn(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<CommandEffect> {
+fn stop_turn(
+    tx: &Tx<'_>,
+    session: &SessionId,
+    command: MessageId,
+    answer: Option<&StoppedAnswer>,
+) -> Result<CommandEffect> {
     let Some(turn) = open_turn(tx, session)? else { return Ok(CommandEffect::Nothing) };
     let first =
         tx.db.query_one("SELECT min(id) FROM inbound WHERE turn = ?1", [turn.0], |row| {
@@ -145,7 +156,13 @@ fn stop_turn(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<Com
     if first.is_some_and(|first| first > command.0) {
         return Ok(CommandEffect::Nothing);
     }
-    cancel_turn(tx, turn, "stopped by the user").map(CommandEffect::Stopped)
+    let reply = match answer.filter(|answer| answer.turn == turn) {
+        Some(answer) => keep_answer(tx, answer)?.cloned(),
+        // The process that wrote the answer may be gone, but its preview is in the log.
+        None => preview::stopped_reply(tx.db, turn)?,
+    };
+    let reply = reply.as_ref();
+    cancel_turn(tx, turn, "stopped by the user", reply).map(CommandEffect::Stopped)
 }
 
 /// Queues recent failed messages again in the chat of the command, since linked chats share a

@@ -126,6 +126,7 @@ fn end_turns(tx: &Tx<'_>) -> Result<usize> {
         notice: NOTICE,
         result: "interrupted: the log was put back to an earlier state, so it is unknown whether this ran; check \
             before you repeat it",
+        reply: None,
     };
     let open = tx.db.query_rows(&format!("SELECT id FROM turns WHERE {OPEN_TURN}"), (), |row| {
         row.get(0).map(TurnId)

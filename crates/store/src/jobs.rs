@@ -191,7 +191,7 @@ fn cancel_job(tx: &Tx<'_>, id: JobId) -> Result<Option<Vec<TurnId>>> {
     match found {
         None => Ok(None),
         Some((state, _)) if state.is_final() => Ok(None),
-        Some((_, Some(turn))) => cancel_turn(tx, turn, "the job was cancelled").map(Some),
+        Some((_, Some(turn))) => cancel_turn(tx, turn, "the job was cancelled", None).map(Some),
         Some((_, None)) => {
             let sql = "SELECT message FROM jobs WHERE id = ?1";
             let message = tx.db.query_one(sql, [id.0], |row| row.get(0).map(MessageId))?;

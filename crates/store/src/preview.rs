@@ -6,6 +6,7 @@ use avocet_protocol::chat::{ChatAddress, Content, Planned};
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::{DeliveryId, PlatformId, TurnId};
 use avocet_protocol::store::{Preview, Showing};
+use avocet_protocol::turn::STOPPED;
 use rusqlite::params;
 
 use crate::rows::chunks::{
@@ -42,6 +43,25 @@ impl PreviewRow {
 pub(crate) fn first_message(db: Db<'_>, turn: TurnId) -> Result<Option<PlatformId>> {
     let first = parts_of_turn(db, turn)?.into_iter().next();
     Ok(first.filter(|part| !part.is_complete).and_then(|part| part.platform_id))
+}
+
+/// Returns `true` if the chat may show a message of the preview of an open turn.
+pub(crate) fn is_shown(db: Db<'_>, turn: TurnId) -> Result<bool> {
+    Ok(parts_of_turn(db, turn)?.iter().any(PreviewRow::is_usable))
+}
+
+/// Returns the preview of an open turn with the mark of a stop, as the reply. `None` if its last
+/// message is not known, or shows no unfinished text.
+pub(crate) fn stopped_reply(db: Db<'_>, turn: TurnId) -> Result<Option<Planned>> {
+    let mut parts = parts_of_turn(db, turn)?;
+    let Some(last) = parts.last_mut().filter(|last| last.platform_id.is_some()) else {
+        return Ok(None);
+    };
+    let Some(text) = last.content.text.strip_suffix('…') else { return Ok(None) };
+    last.content.text = format!("{text}{STOPPED}");
+    let address = last.chat.clone();
+    let chunks = parts.into_iter().map(|part| part.content).collect();
+    Ok(Some(Planned { address, chunks }))
 }
 
 /// Returns the parts of an open turn, in order. After the end of the turn, parts that were left as

@@ -62,7 +62,7 @@ pub(crate) fn cancel_task(
         |_| Ok(()),
     )?;
     let Some(()) = open else { return Ok(None) };
-    let turns = cancel_turn(tx, task, "cancelled by the user")?;
+    let turns = cancel_turn(tx, task, "cancelled by the user", None)?;
     let parent = resolve_parent(tx, task, &Resolution::Error(CANCELLED.to_owned()))?;
     Ok(Some(CancelledTask { turns, parent }))
 }

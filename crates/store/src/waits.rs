@@ -197,7 +197,7 @@ fn cancel_if_open(tx: &Tx<'_>, turn: TurnId, notice: &str) -> Result<()> {
         [turn.0],
         |_| Ok(()),
     )?;
-    is_open.map_or(Ok(()), |()| cancel_turn(tx, turn, notice).map(drop))
+    is_open.map_or(Ok(()), |()| cancel_turn(tx, turn, notice, None).map(drop))
 }
 
 /// An open wait of a session's open turn or its descendants.

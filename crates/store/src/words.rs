@@ -1,5 +1,6 @@
 //! Plain words as answers to a question: `yes`, `no`, or the number of a choice. Such a message
 //! becomes the command of that choice's button, and then takes the same path as a pressed button.
+//! In the same way, `stop` becomes `/stop` during a turn.
 
 use avocet_protocol::chat::{ChatAddress, ChatKind, Choice, Content, NewInbound};
 use avocet_protocol::clock::Timestamp;
@@ -27,6 +28,27 @@ enum AnswerWord {
     No,
     /// The choice with this number, from 1.
     Number(usize),
+}
+
+/// Returns `true` if a message asks to stop the turn of its session: `stop` and nothing else. The
+/// turn must be open, and must not wait for an answer, because the word may be that answer.
+pub(crate) fn asks_to_stop(tx: &Tx<'_>, message: &NewInbound) -> Result<bool> {
+    let content = &message.inbound.content;
+    if !is_stop(&content.text) || content.program.is_some() || !says_only_words(message) {
+        return Ok(false);
+    }
+    match open_turn(tx, &message.session)? {
+        Some(turn) if is_meant_for_us(tx, turn, message)? => {
+            let waits = open_person_waits(tx, &message.session)?;
+            Ok(waits.iter().all(|wait| wait.kind != WaitKind::Answer))
+        }
+        _ => Ok(false),
+    }
+}
+
+fn is_stop(text: &str) -> bool {
+    let text = text.trim().trim_end_matches(PUNCTUATION).trim_end();
+    text.trim_end_matches('…').eq_ignore_ascii_case("stop")
 }
 
 /// Returns the word if the text consists of one.
@@ -256,6 +278,18 @@ mod tests {
         ];
         for (text, expected) in table {
             assert_eq!(parse_word(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn is_stop_accepts_the_word_with_punctuation_only() {
+        for text in ["stop", "Stop!", " STOP. ", "stop!!!", "Stop…", "stop,"] {
+            assert!(is_stop(text), "{text:?}");
+        }
+        let others =
+            ["stop please", "please stop", "stop?", "stopp", "don't stop", "st op", "", "!", "…"];
+        for text in others {
+            assert!(!is_stop(text), "{text:?}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use async_trait::async_trait;
 
 use super::{CancelledTask, NewMemory, Result};
-use crate::access::{ChatLink, PersonId, SettledPairing};
+use crate::access::{ChatLink, PersonId, SettledPairing, Trust};
 use crate::bus::QueueMode;
 use crate::chat::{ChatAddress, Cursor, LoggedInbound, NewInbound, Planned, SessionId};
 use crate::ids::{
@@ -94,8 +94,8 @@ pub enum AcceptedAs {
     /// The message answered the question of a turn, which continues in this session. That is the
     /// session of the message, or of a scheduled task or job that asked in its chat.
     Answer(SessionId),
-    /// The message is the plain word for a choice of the pending question, and acts as the command
-    /// of that choice.
+    /// The message is the plain word for a choice of the pending question, or for stopping the
+    /// session's turn. It acts as the command of that choice, or as `/stop`.
     Decision,
     /// The message waits in its lane behind a question that a person has to decide.
     Behind(OpenQuestion),
@@ -146,8 +146,9 @@ pub enum CommandAction {
     /// Only the reply.
     None,
     /// Cancels the session's compaction, and its turn if the turn began before the command arrived.
-    Stop,
-    /// Like [`Self::Stop`], and later turns do not see the conversation so far.
+    /// Keeps the answer that the turn was writing.
+    Stop(Option<Box<StoppedAnswer>>),
+    /// Like [`Self::Stop`] without an answer, and later turns do not see the conversation so far.
     Forget,
     /// Requests a compaction of the conversation for the next time that the session is idle. Does
     /// nothing if one is already requested.
@@ -206,6 +207,22 @@ pub enum CommandAction {
         /// The author of the command.
         by: PersonId,
     },
+}
+
+/// The part of an answer that a turn has written when it is stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoppedAnswer {
+    /// The turn. The answer is left out if another turn is stopped.
+    pub turn: TurnId,
+    /// The step that the answer would be. The log may have this step already, if its calls run.
+    pub step: u32,
+    /// The text as shown so far; may be empty.
+    pub text: String,
+    /// The trust level of the request.
+    pub trust: Trust,
+    /// The text with a mark, for the chat of the turn. Without a new step, it only replaces the
+    /// preview.
+    pub reply: Option<Planned>,
 }
 
 /// The reply of a command in its chat.

@@ -5,6 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::access::Trust;
 use crate::chat::{Outcome, SessionId};
 use crate::ids::{MessageId, TurnId};
 use crate::tool::WaitKind;
@@ -92,6 +93,17 @@ pub struct StartedMessage {
     pub text: String,
 }
 
+/// The request whose answer a model writes, as the next texts of the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnswerRequest {
+    /// The turn that asks.
+    pub turn: TurnId,
+    /// The step that the answer will be.
+    pub step: u32,
+    /// The trust level of the request.
+    pub trust: Trust,
+}
+
 /// The port through which turns report events and listeners receive them.
 pub trait TurnEvents: fmt::Debug + Send + Sync {
     /// Sends an event to the listeners. Never waits, so a slow listener misses events.
@@ -102,4 +114,7 @@ pub trait TurnEvents: fmt::Debug + Send + Sync {
 
     /// Works as [`Self::subscribe`], with [`TurnEvent::Thought`] as well.
     fn subscribe_with_thoughts(&self, session: &SessionId) -> flume::Receiver<TurnEvent>;
+
+    /// Notes the request that the next texts of a session answer. A `/stop` then keeps these texts.
+    fn note_request(&self, _session: &SessionId, _request: AnswerRequest) {}
 }

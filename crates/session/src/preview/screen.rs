@@ -59,6 +59,7 @@ impl PreviewScreen<'_> {
     /// Changes a message. Always returns, whatever the channel does.
     pub(super) async fn update_part(self, update: PartUpdate) -> ShowResult {
         use avocet_protocol::store::Preview;
+        let _changing = self.parts.running.lock_screen(self.turn).await;
         let outbox = &self.parts.outbox;
         if let Some(showed) = self.show_as_draft(&update).await {
             return showed;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use avocet_protocol::chat::Content;
 use avocet_protocol::tool::WaitKind;
+use avocet_protocol::turn::STOPPED;
 
 /// Minimum length for a preview: in words, or in characters for languages without spaces between
 /// words.
@@ -46,9 +47,18 @@ pub(super) fn are_few(words: &str) -> bool {
 
 /// Appends the continuation mark, after closing an open fence.
 pub(crate) fn mark_unfinished(text: &str) -> String {
+    append_mark(text, GOES_ON)
+}
+
+/// Appends the mark of an answer that a person has stopped.
+pub(crate) fn mark_stopped(text: &str) -> String {
+    if text.is_empty() { STOPPED.to_owned() } else { append_mark(text, STOPPED) }
+}
+
+fn append_mark(text: &str, mark: &str) -> String {
     match open_fence(text) {
-        Some(fence) => format!("{text}\n{fence}\n{GOES_ON}"),
-        None => format!("{text} {GOES_ON}"),
+        Some(fence) => format!("{text}\n{fence}\n{mark}"),
+        None => format!("{text} {mark}"),
     }
 }
 

@@ -173,7 +173,7 @@ pub async fn audit_records_cancelled_calls(backend: &impl Backend) {
     world.start(calls[0], ToolClass::Effect).await;
     world.start(calls[1], ToolClass::Pure).await;
     world.wait(&approval(calls[3])).await;
-    decide(&world, "/stop", CommandAction::Stop).await;
+    decide(&world, "/stop", CommandAction::Stop(None)).await;
     let expected = [
         "started process shell",
         "asked process asked",

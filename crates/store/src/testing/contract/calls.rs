@@ -175,7 +175,7 @@ pub async fn stop_makes_later_writes_of_the_turn_fail(backend: &impl Backend) {
     world
         .ports
         .inbox
-        .settle_command(stop, &CommandAction::Stop, &CommandReply::default())
+        .settle_command(stop, &CommandAction::Stop(None), &CommandReply::default())
         .await
         .unwrap();
 

@@ -131,7 +131,8 @@ pub async fn stop_cancels_only_a_turn_that_began_before_it(backend: &impl Backen
     let stop = world.command(&a, "/stop").await;
     let second = world.say(&a, "2").await;
 
-    let effect = inbox.settle_command(stop, &CommandAction::Stop, &CommandReply::default()).await;
+    let effect =
+        inbox.settle_command(stop, &CommandAction::Stop(None), &CommandReply::default()).await;
     assert_eq!(effect, Ok(CommandEffect::Stopped(vec![turn.id])));
     assert_eq!(world.outcome(first).await, Some(Outcome::Stopped));
     assert_eq!(world.turn(&a).await.state, TurnState::Cancelled);
@@ -143,7 +144,8 @@ pub async fn stop_cancels_only_a_turn_that_began_before_it(backend: &impl Backen
     let third = world.say(&a, "3").await;
     let waits = "what comes after a command is not begun before it has acted";
     assert_eq!(world.claim(&a).await, Claim::Nothing, "{waits}");
-    let effect = inbox.settle_command(older, &CommandAction::Stop, &CommandReply::default()).await;
+    let effect =
+        inbox.settle_command(older, &CommandAction::Stop(None), &CommandReply::default()).await;
     assert_eq!(effect, Ok(CommandEffect::Nothing));
     let running = world.take(&a).await;
     world.reply(running.id, "done").await;
@@ -161,7 +163,7 @@ pub async fn stop_gives_every_open_call_a_result(backend: &impl Backend) {
     world.finish(calls[0]).await;
     world.start(calls[1], ToolClass::Effect).await;
     let stop = world.command(&a, "/stop").await;
-    inbox.settle_command(stop, &CommandAction::Stop, &CommandReply::default()).await.unwrap();
+    inbox.settle_command(stop, &CommandAction::Stop(None), &CommandReply::default()).await.unwrap();
 
     let results: Vec<_> = world.turn(&a).await.steps[0]
         .calls

@@ -247,6 +247,8 @@ rules! {
         approval_of_a_background_task_belongs_to_its_chat;
     words:
         accept_turns_a_plain_word_into_the_command_of_its_choice
+        accept_turns_a_bare_stop_into_the_command_during_a_turn
+        accept_takes_a_bare_stop_as_the_answer_to_a_question
         accept_queues_other_words_behind_the_question
         accept_takes_a_word_written_before_the_question_as_text
         accept_takes_a_word_in_a_group_from_the_asker_or_in_a_reply
@@ -421,6 +423,8 @@ rules! {
         preview_that_was_sent_survives_a_crash
         preview_refusal_delays_the_reply_as_long_as_requested
         preview_of_a_turn_without_a_reply_stays_unchanged
+        stop_keeps_the_answer_and_edits_its_preview
+        stop_without_an_answer_marks_the_preview
         preview_of_a_background_task_stays_before_its_reply
         preview_is_kept_while_its_turn_waits;
 }

@@ -198,8 +198,8 @@ pub async fn begin_compaction_succeeds_once(backend: &impl Backend) {
 /// `/stop` and `/new` cancel a compaction, even a begun one; its late result is refused.
 pub async fn stop_and_new_cancel_a_compaction(backend: &impl Backend) {
     for (chat, action, begun) in [
-        ("a", CommandAction::Stop, false),
-        ("b", CommandAction::Stop, true),
+        ("a", CommandAction::Stop(None), false),
+        ("b", CommandAction::Stop(None), true),
         ("c", CommandAction::Forget, true),
     ] {
         let world = World::new(backend).await;

@@ -5,10 +5,11 @@ use avocet_protocol::chat::{Content, Delivery, Receipt, SessionId};
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::{DeliveryId, PlatformId, TurnId};
 use avocet_protocol::store::{
-    CommandAction, CommandReply, Head, NewWait, Preview, Resolution, SendEnd, Settlement, Showing,
-    StoreError,
+    CommandAction, CommandEffect, CommandReply, Head, NewWait, Preview, Resolution, SendEnd,
+    Settlement, Showing, StoppedAnswer, StoreError,
 };
 use avocet_protocol::tool::{ChildMode, LogWrite, NewChild, WaitKind};
+use avocet_protocol::turn::TurnState;
 
 use super::Backend;
 use super::world::{World, good, new_wait, planned, reply, session};
@@ -221,7 +222,7 @@ pub async fn preview_of_a_turn_without_a_reply_stays_unchanged(backend: &impl Ba
         let id = world.begun(turn).await;
         world.finished(id, &showing).await;
         let stop = world.command(&a, &format!("/stop {turn}")).await;
-        let (action, nothing) = (CommandAction::Stop, CommandReply::default());
+        let (action, nothing) = (CommandAction::Stop(None), CommandReply::default());
         world.ports.inbox.settle_command(stop, &action, &nothing).await.unwrap();
         assert_eq!(world.ports.outbox.preview(turn).await, Ok(None));
         let stale =
@@ -231,6 +232,70 @@ pub async fn preview_of_a_turn_without_a_reply_stays_unchanged(backend: &impl Ba
     assert_eq!(world.delivered_texts(&a).await, [""; 0]);
     let world = world.restart().await;
     assert_eq!(world.delivered_texts(&a).await, [""; 0]);
+}
+
+/// Is a preview shown; the recorded steps, the step of the answer, its text; the texts of the steps
+/// afterwards, and the messages that the deliveries edit.
+type StopRow =
+    (bool, u32, u32, &'static str, &'static [&'static str], &'static [Option<&'static str>]);
+
+/// A stop keeps the answer so far as the last step, and the preview becomes it with a mark: in the
+/// transaction of the stop, so that a crash after it loses nothing.
+pub async fn stop_keeps_the_answer_and_edits_its_preview(backend: &impl Backend) {
+    let mut world = World::new(backend).await;
+    let table: [StopRow; 6] = [
+        (true, 0, 0, "Let me see", &["Let me see"], &[Some("p1")]),
+        (false, 0, 0, "Let me see", &["Let me see"], &[None]),
+        (true, 1, 1, "Let me see", &["let me see", "Let me see"], &[Some("p1")]),
+        // The step was recorded meanwhile, and its calls run.
+        (true, 1, 0, "Let me see", &["let me see"], &[Some("p1")]),
+        (false, 1, 0, "Let me see", &["let me see"], &[]),
+        (false, 0, 0, "", &[], &[]),
+    ];
+    for (row, (is_shown, steps, step, text, texts, sent)) in table.into_iter().enumerate() {
+        let a = session("a");
+        world.say(&a, &format!("say {row}")).await;
+        let turn = world.take(&a).await.id;
+        for number in 0..steps {
+            world.step(turn, number, &["read"]).await;
+        }
+        if is_shown {
+            world.shown(turn).await;
+        }
+        let stop = world.command(&a, &format!("/stop {row}")).await;
+        let reply = Some(planned(&a, &["Let me see … (stopped)"]));
+        let answer = StoppedAnswer { turn, step, text: text.to_owned(), trust: Trust::Low, reply };
+        let action = CommandAction::Stop(Some(Box::new(answer)));
+        let nothing = CommandReply::default();
+        let settle = || world.ports.inbox.settle_command(stop, &action, &nothing);
+        assert_eq!(settle().await, Ok(CommandEffect::Stopped(vec![turn])), "row {row}");
+        assert!(settle().await.is_err(), "row {row}: it acts once");
+        world = world.restart().await;
+        let record = world.ports.query.transcript(&a, 1).await.unwrap().pop().unwrap();
+        let said: Vec<_> = record.steps.iter().map(|step| step.text.as_str()).collect();
+        assert_eq!((said, record.state), (texts.to_vec(), TurnState::Cancelled), "row {row}");
+        assert_eq!(record.notice.as_deref(), Some("stopped by the user"), "row {row}");
+        let delivered = world.deliveries(&a.address()).await;
+        let edits: Vec<_> = delivered.iter().map(|one| text_and_message(one).1).collect();
+        assert_eq!(edits, sent, "row {row}: {delivered:?}");
+        assert!(delivered.iter().all(|one| one.content.text == "Let me see … (stopped)"));
+    }
+}
+
+/// A stop after a crash knows the preview only, and marks it.
+pub async fn stop_without_an_answer_marks_the_preview(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let turn = world.running().await;
+    world.shown(turn).await;
+    let stop = world.command(&a, "/stop").await;
+    let world = world.restart().await;
+    let (action, nothing) = (CommandAction::Stop(None), CommandReply::default());
+    let effect = world.ports.inbox.settle_command(stop, &action, &nothing).await;
+    assert_eq!(effect, Ok(CommandEffect::Stopped(vec![turn])));
+    let delivered = world.deliveries(&a.address()).await;
+    let said: Vec<_> = delivered.iter().map(text_and_message).collect();
+    assert_eq!(said, [("Let me … (stopped)", Some("p1"))]);
 }
 
 /// The progress of a task in the background is a separate message, and people are told of the

@@ -121,7 +121,7 @@ pub async fn prompt_of_an_ended_wait_says_why_it_ended(backend: &impl Backend) {
     asks(&world, &chats, NEVER).await;
     let stop = world.command(&chats[0], "/stop").await;
     let reply = CommandReply::default();
-    world.ports.inbox.settle_command(stop, &CommandAction::Stop, &reply).await.unwrap();
+    world.ports.inbox.settle_command(stop, &CommandAction::Stop(None), &reply).await.unwrap();
     for chat in &chats {
         let last = sent(&world, chat).await.pop().unwrap();
         let stopped = "Ended, the work was stopped: tool".to_owned();

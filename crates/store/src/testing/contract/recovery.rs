@@ -138,7 +138,7 @@ pub async fn recovery_does_not_resume_a_stopped_turn(backend: &impl Backend) {
     world
         .ports
         .inbox
-        .settle_command(stop, &CommandAction::Stop, &CommandReply::default())
+        .settle_command(stop, &CommandAction::Stop(None), &CommandReply::default())
         .await
         .unwrap();
     let world = world.restart().await;

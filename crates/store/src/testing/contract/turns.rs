@@ -234,7 +234,7 @@ pub async fn settle_without_an_answer_gives_every_message_its_outcome(backend: &
         assert_eq!(world.take(&a).await.steps[0].steered.len(), 1);
         if outcome == Outcome::Stopped {
             let stop = world.command(&a, "/stop").await;
-            let (action, reply) = (CommandAction::Stop, CommandReply::default());
+            let (action, reply) = (CommandAction::Stop(None), CommandReply::default());
             world.ports.inbox.settle_command(stop, &action, &reply).await.unwrap();
         } else {
             world.settle(turn.id, &Settlement { outcome, ..failure("no") }).await.unwrap();

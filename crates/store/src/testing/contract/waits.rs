@@ -268,7 +268,7 @@ pub async fn stop_of_a_parent_stops_its_children(backend: &impl Backend) {
     let effect = world
         .ports
         .inbox
-        .settle_command(stop, &CommandAction::Stop, &CommandReply::default())
+        .settle_command(stop, &CommandAction::Stop(None), &CommandReply::default())
         .await;
     assert_eq!(effect, Ok(CommandEffect::Stopped(vec![turn.id, child.id])));
     assert_eq!(world.turn(&SessionId::of_child(call)).await.state, TurnState::Cancelled);

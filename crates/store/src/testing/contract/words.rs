@@ -102,6 +102,53 @@ pub async fn accept_turns_a_plain_word_into_the_command_of_its_choice(backend: &
     }
 }
 
+/// The bare word ends the turn that runs here, also after a crash. Elsewhere it is a message.
+pub async fn accept_turns_a_bare_stop_into_the_command_during_a_turn(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (a, b) = (session("a"), session("b"));
+    assert_eq!(said(&world, &text(&a, "stop")).await, (AcceptedAs::Queued, None), "no turn");
+    let turn = world.take(&a).await;
+    assert_eq!(said(&world, &text(&b, "Stop!")).await, (AcceptedAs::Queued, None), "another chat");
+    for word in ["stop please", "stop it", "full stop"] {
+        assert_eq!(said(&world, &text(&a, word)).await, (AcceptedAs::Queued, None), "{word}");
+    }
+    let odd: [fn(&mut NewInbound); 4] = [
+        |one| one.inbound.sender.is_bot = true,
+        |one| one.inbound.content.forwarded_from = Some("Eve".to_owned()),
+        |one| one.inbound.content.quote = Some(quote(Some("Eve"))),
+        |one| {
+            one.inbound.chat = ChatKind::Group;
+            one.inbound.sender.id = "other".parse().unwrap();
+        },
+    ];
+    for (place, change) in odd.into_iter().enumerate() {
+        let mut message = text(&a, "Stop");
+        message.inbound.key = format!("odd{place}").parse().unwrap();
+        change(&mut message);
+        assert_eq!(said(&world, &message).await, (AcceptedAs::Queued, None), "{place}");
+    }
+    let stop = Some("/stop".to_owned());
+    assert_eq!(said(&world, &text(&a, "Stop!")).await, (AcceptedAs::Decision, stop));
+    let world = world.restart().await;
+    let command = world.ports.inbox.open_commands().await.unwrap().remove(0);
+    let (action, reply) = (CommandAction::Stop(None), CommandReply::default());
+    let effect = world.ports.inbox.settle_command(command.id, &action, &reply).await;
+    assert_eq!(effect, Ok(CommandEffect::Stopped(vec![turn.id])));
+}
+
+/// While a turn waits for a decision, the bare word stops it. While it waits for an answer, the
+/// word is the answer.
+pub async fn accept_takes_a_bare_stop_as_the_answer_to_a_question(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let (a, b) = (session("a"), session("b"));
+    asks(&world, &a, WaitKind::Approval, APPROVAL).await;
+    let stop = Some("/stop".to_owned());
+    assert_eq!(said(&world, &text(&a, "stop")).await, (AcceptedAs::Decision, stop));
+    let colours = [("red", "red"), ("green", "green"), ("blue", "blue")];
+    asks(&world, &b, WaitKind::Answer, colours).await;
+    assert_eq!(said(&world, &text(&b, "stop")).await, (AcceptedAs::Answer(b.clone()), None));
+}
+
 /// Other texts, and texts from people without the right to decide, wait behind the question.
 pub async fn accept_queues_other_words_behind_the_question(backend: &impl Backend) {
     let world = World::new(backend).await;
