@@ -95,7 +95,8 @@ fn read_only_commands_print_the_state_and_exit_as_documented() {
     let table: [(World, &[&str], i32, &[&str]); 20] = [
         (Running, &["status"], 0, &["daemon          process ", "version 0.1.0", "start 1",
             "messages        3 in 2 sessions, 0 queued", "disk            up: ", "terminal:local  up"]),
-        (Stopped, &["status"], 69, &["daemon    not running", "messages  3 in 2 sessions, 0 queued"]),
+        (Stopped, &["status"], 69, &["daemon       not running", "messages     3 in 2 sessions, 0 queued",
+            "undelivered  1 for terminal:local:other since "]),
         (Empty, &["status"], 69, &["not running"]),
         (Running, &["sessions", "list"], 0, &[me, "terminal:local:other "]),
         (Stopped, &["sessions", "list"], 0, &[me, "terminal:local:other "]),

@@ -70,7 +70,13 @@ fn closed_chats() -> Vec<FaultRow<Discord>> {
             breaks: |platform| platform.fake.delete_channel(platform.channel),
             says: Says::Log(&["delivery abandoned", "discord:main:", "the channel is gone"]),
             mends: nothing,
-            ends: |platform| assert_eq!(platform.told(), ["Before.", "After."]),
+            ends: |platform| {
+                let told = platform.told();
+                assert_eq!([&*told[0], &*told[2]], ["Before.", "After."], "{told:?}");
+                let notice = &told[1];
+                assert!(notice.starts_with("I cannot write in `discord:main:"), "{notice}");
+                assert!(notice.contains("the channel is gone") && told.len() == 3, "{told:?}");
+            },
         },
     ]
 }
