@@ -66,8 +66,8 @@ impl Browser {
     }
 }
 
-/// Returns a port that no program uses. The system gives ports of this range to nobody who asks for
-/// any port.
+/// Returns a port that no program uses, of a range from which the system never picks a free port
+/// itself.
 fn free_port(from: u16) -> u16 {
     (from..).find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok()).unwrap()
 }
@@ -154,7 +154,7 @@ async fn web_token_survives_a_restart_and_ends_with_sign_out() {
     printed(&home, &["web", "--sign-out"]);
     stop(daemon);
     let daemon = home.daemon();
-    assert_eq!(listening(daemon.pid()), Vec::<String>::new(), "nobody is signed in");
+    assert_eq!(listening(daemon.pid()), Vec::<String>::new(), "no browser is signed in");
     stop(daemon);
 }
 

@@ -1,6 +1,6 @@
 //! The retries of an account that its platform refuses: its token, or a permission that the operator
-//! gives. Such an answer may be false, or the operator may be about to correct it. So the account is
-//! tried again, but less often each time, because a platform bans hosts that ask in vain too often.
+//! gives. Such an answer may be false, or the operator may be about to correct it. So the platform is
+//! asked again, at growing intervals, because a platform bans hosts that repeat refused requests.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

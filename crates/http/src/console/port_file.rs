@@ -1,6 +1,6 @@
 //! The port of the console's links, kept for the next start of the daemon. Open pages then connect
-//! again by themselves. The file names the end of the last token, too: after it nobody is signed in,
-//! and the port stays closed.
+//! again by themselves. The file names the end of the last token, too: after it no browser is signed
+//! in, and the port stays closed.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -78,7 +78,7 @@ mod tests {
         file.write_port(8470, Timestamp(5_000)).unwrap();
         file.write_port(8471, Timestamp(6_000)).unwrap();
         assert_eq!(file.read_port(Timestamp(5_999)), Some(8471));
-        assert_eq!(file.read_port(Timestamp(6_000)), None, "nobody is signed in any more");
+        assert_eq!(file.read_port(Timestamp(6_000)), None, "no browser is signed in");
         for damaged in ["", "8470", "0 6000", "70000 6000", "8470 soon", "\u{0}", "8470 6000 1"] {
             fs::write(&path, damaged).unwrap();
             assert_eq!(file.read_port(Timestamp(0)), None, "{damaged:?}");

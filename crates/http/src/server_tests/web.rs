@@ -22,8 +22,8 @@ fn person() -> SenderId {
     SenderId::parse("uid:1000").unwrap()
 }
 
-/// Returns a port that no program uses. The system gives ports of this range to nobody who asks for
-/// any port.
+/// Returns a port that no program uses, of a range from which the system never picks a free port
+/// itself.
 fn free_port(from: u16) -> u16 {
     (from..).find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok()).unwrap()
 }

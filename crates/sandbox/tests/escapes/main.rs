@@ -24,7 +24,7 @@ use trial::{Trials, toolchain};
 /// the build's directory is closed.
 const PARTS: &str = "AVOCET_TEST_PARTS";
 /// A user without other processes. The limit of processes counts all of a user, and the tests of the
-/// whole program, which run at the same time, start some as `nobody`.
+/// whole program, which may run at the same time, start some as `nobody`.
 const ORDINARY: u32 = 65533;
 
 #[tokio::test]
