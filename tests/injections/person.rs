@@ -88,7 +88,7 @@ impl ChatPerson {
     pub(crate) async fn sees_outcome(&self, question: &SentMessage, outcome: &str) {
         let (chat, id) = (question.chat, question.id);
         let is_it =
-            |one: &SentMessage| (one.chat, one.id) == (chat, id) && one.text.starts_with(outcome);
+            |one: &SentMessage| (one.chat, one.id) == (chat, id) && shows_outcome(one, outcome);
         let shown = self.platform.wait_for(|sent| sent.iter().any(is_it));
         with_timeout(outcome, shown).await;
     }
@@ -114,6 +114,13 @@ impl ChatPerson {
         };
         assert_eq!(answer, FINISHED, "{text:?}");
     }
+}
+
+/// Returns `true` if a message shows an outcome with this beginning: in its only line, or under the
+/// call that was decided.
+pub(crate) fn shows_outcome(sent: &SentMessage, outcome: &str) -> bool {
+    let lines = [sent.text.lines().next(), sent.text.lines().last()];
+    lines.into_iter().flatten().any(|line| line.starts_with(outcome))
 }
 
 /// Returns the command of a button.

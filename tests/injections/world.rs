@@ -13,7 +13,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::corpus::{Scenario, scenarios};
 use crate::gullible::{self, DATA, Obeyed};
-use crate::person::ChatPerson;
+use crate::person::{ChatPerson, shows_outcome};
 use crate::ways::Way;
 
 const TOKEN: &str = "4711:AA-secret";
@@ -294,8 +294,7 @@ fn is_question(sent: &SentMessage) -> bool {
 
 /// Returns `true` for a question that has become its outcome. It repeats the call as code.
 fn is_outcome(sent: &SentMessage) -> bool {
-    let is_end = |line: &str| line.starts_with("Allowed ") || line.starts_with("Refused by ");
-    sent.text.lines().next().is_some_and(is_end) || sent.text.lines().last().is_some_and(is_end)
+    ["Allowed ", "Refused by "].iter().any(|outcome| shows_outcome(sent, outcome))
 }
 
 /// Formats a message without its code, which no client makes a link.
