@@ -166,7 +166,9 @@ fn said(message: &LoggedInbound, marks: Marks) -> String {
         let from = format!("a message forwarded{by}");
         return marks.foreign(&place, &from, &message.model_text());
     }
-    let quote = inbound.content.quote.as_ref().filter(|quote| quote.from.is_some());
+    let is_foreign = inbound.content.quote.as_ref().is_some_and(|quote| quote.from.is_some());
+    let quote =
+        inbound.content.describe_quote().filter(|_| is_foreign && !inbound.content.quotes_own);
     let earlier = inbound.content.describe_earlier();
     let forwarded = inbound.content.describe_forwarded();
     let own = if quote.is_some() || earlier.is_some() || forwarded.is_some() {
@@ -180,9 +182,7 @@ fn said(message: &LoggedInbound, marks: Marks) -> String {
     let own = by.map_or_else(|| own.clone(), |name| marks.said(&place, &name, &own));
     let before = [
         earlier.map(|text| marks.foreign(&place, "earlier messages to others", &text)),
-        quote.map(|quote| {
-            marks.foreign(&place, "the message that this one replies to", &quote.describe())
-        }),
+        quote.map(|quote| marks.foreign(&place, "the message that this one replies to", &quote)),
     ];
     let after =
         forwarded.map(|text| marks.foreign(&place, "messages forwarded with this one", &text));

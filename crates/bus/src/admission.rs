@@ -319,10 +319,11 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
     let earlier = content.earlier.into_iter().map(&mut clean_quote).collect();
     let forwarded = content.forwarded.into_iter().map(clean_quote).collect();
     let program = content.program.map(|program| Box::new(program.with_texts(&mut clean)));
-    let Content { choices, reply_to, pressed, author_roles, .. } = content;
+    let Content { choices, reply_to, pressed, author_roles, quotes_own, .. } = content;
     let content = Content {
         text,
         quote,
+        quotes_own,
         earlier,
         author_roles,
         reply_to,

@@ -5,6 +5,7 @@
 //! - Out: [`plan`] cuts a reply into messages. It uses [`render`], which turns Markdown into plain
 //!   text with styles, and [`split`]. [`discord`] and [`telegram`] write the result in the
 //!   platform's own format. [`Pace`] limits the rate of sending.
+//! - [`RepliedMessage`] adds the message to which a message replies, with its files.
 //! - [`RecentMessages`] keeps the messages of a group that were not for the agent, and [`ReactionNotes`]
 //!   people's reactions to the bot's messages. The next message tells the model about them.
 //! - [`BotAccess`] and [`GroupIds`] read the configuration of a bot, and [`is_base64_url`] helps to recognise
@@ -30,6 +31,7 @@ mod reactions;
 mod receive_watch;
 mod recent;
 mod render;
+mod replied;
 mod source;
 mod split;
 mod stages;
@@ -52,6 +54,7 @@ pub use reactions::{ReactionNotes, UserReaction, reaction_emoji};
 pub use receive_watch::{ReceiveWatch, WatchedRun};
 pub use recent::RecentMessages;
 pub use render::render;
+pub use replied::{RepliedAuthor, RepliedMessage};
 pub use split::{Limit, split};
 pub use stages::InboundStages;
 pub use styled::Styled;

@@ -79,8 +79,8 @@ pub(crate) fn add_recording(
 }
 
 fn has_voice(message: &LoggedInbound) -> bool {
-    let attachments = &message.message.inbound.content.attachments;
-    attachments.iter().any(|attachment| attachment.kind == AttachmentKind::Voice)
+    let mut files = message.message.inbound.content.own_files();
+    files.any(|file| file.kind == AttachmentKind::Voice)
 }
 
 /// Records the answer of one turn.

@@ -76,7 +76,7 @@ fn choice_of_word(word: AnswerWord, choices: &[Choice]) -> Option<&Choice> {
 /// that number has priority.
 pub(crate) fn meant_answer(tx: &Tx<'_>, turn: TurnId, content: &Content) -> Result<Option<String>> {
     let Some(word @ AnswerWord::Number(_)) = parse_word(&content.text) else { return Ok(None) };
-    let is_plain = content.attachments.is_empty() && !content.quotes_others();
+    let is_plain = content.own_files().next().is_none() && !content.quotes_others();
     let Some(prompt) = prompts_of_turn(tx, turn)?.pop().filter(|_| is_plain) else {
         return Ok(None);
     };
@@ -153,7 +153,7 @@ fn says_only_words(message: &NewInbound) -> bool {
     let content = &inbound.content;
     !inbound.sender.is_bot
         && inbound.corrects.is_none()
-        && content.attachments.is_empty()
+        && content.own_files().next().is_none()
         && !content.quotes_others()
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use avocet_channel_kit::{Converted, Unreadable};
+use avocet_channel_kit::{Converted, RepliedAuthor, RepliedMessage, Unreadable};
 use avocet_protocol::channel::CommandHelp;
-use avocet_protocol::chat::{Attachment, ChatAddress, ChatKind, Content, Inbound, Quote, Sender};
+use avocet_protocol::chat::{ChatAddress, ChatKind, Content, Inbound, Quote, Sender};
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::{
     AccountName, ChannelName, ChatId, DedupeKey, IdError, SenderId, TopicId,
@@ -148,12 +148,14 @@ impl BotIdentity<'_> {
     /// forwarded.
     fn content(&self, message: &Message) -> Content {
         let forwarded_from = forwarded(message).map(|_| "another message".to_owned());
-        let content = Content {
-            quote: message.referenced_message.as_deref().map(|replied| self.quote(replied)),
+        let mut content = Content {
             forwarded_from,
             attachments: attachments::of(message),
             ..Content::text(self.text(message))
         };
+        if let Some(replied) = message.referenced_message.as_deref() {
+            self.replied(message, replied).add_to(&mut content);
+        }
         match card_text(&message.embeds) {
             None => content,
             Some(card) if content.text.is_empty() => {
@@ -186,19 +188,22 @@ impl BotIdentity<'_> {
         text.trim().to_owned()
     }
 
-    /// Returns the message replied to, with its cards. Those of our own messages are left out: they
-    /// would count as our words.
-    fn quote(&self, replied: &Message) -> Quote {
-        let author = &replied.author;
+    /// Returns the message replied to, with its cards and files. Cards of our own messages are left
+    /// out: they would count as our words. A forward or a card is not its sender's own.
+    fn replied(&self, message: &Message, replied: &Message) -> RepliedMessage {
+        let (author, files) = (&replied.author, attachments::of(replied));
         if author.id == self.user {
-            return Quote { from: None, text: self.readable(&replied.content, &replied.mentions) };
+            let text = self.readable(&replied.content, &replied.mentions);
+            return RepliedMessage { author: RepliedAuthor::Agent, text, files };
         }
-        let parts = [self.text(replied), card_text(&replied.embeds).unwrap_or_default().to_owned()];
-        let files = attachments::of(replied);
-        let files = files.iter().map(Attachment::describe);
-        let parts: Vec<String> =
-            parts.into_iter().chain(files).filter(|part| !part.is_empty()).collect();
-        Quote { from: Some(display_name(author).to_owned()), text: parts.join("\n") }
+        let card = card_text(&replied.embeds);
+        let is_own =
+            author.id == message.author.id && card.is_none() && forwarded(replied).is_none();
+        let parts = [self.text(replied), card.unwrap_or_default().to_owned()];
+        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let name = display_name(author).to_owned();
+        let author = if is_own { RepliedAuthor::Sender(name) } else { RepliedAuthor::Other(name) };
+        RepliedMessage { author, text: parts.join("\n"), files }
     }
 
     /// Returns the text with names in place of Discord's ids. Our own name is removed from the

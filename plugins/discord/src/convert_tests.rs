@@ -199,18 +199,19 @@ fn convert_reads_cards_as_text_of_others() {
 
 #[test]
 fn convert_quotes_a_forwarded_message_and_files_but_no_card_of_the_bot() {
-    let quote = |replied: Value| {
+    let reply = |replied: Value| {
         read_raw(&json!({ "content": "x", "type": 19, "referenced_message": replied }).to_string())
-            .quote
-            .unwrap()
     };
+    let quote = |replied: Value| reply(replied).quote.unwrap();
     let forward = include_str!("testdata/forward.json");
     let forward: Value = serde_json::from_str(forward).unwrap();
     assert_eq!(quote(forward).text, "Report card\nCPU is 97 percent");
     let file = json!({ "id": "8", "filename": "a.ogg", "size": 3, "url": "https://x/a",
         "proxy_url": "https://x/a", "content_type": "audio/ogg" });
     let with_file = json!({ "author": user(9, "bob"), "content": "", "attachments": [file] });
-    assert_eq!(quote(with_file).text, "[audio: a.ogg, 3 bytes]");
+    let with_file = reply(with_file);
+    assert_eq!(with_file.as_text(), "[in reply to bob]\n> [audio: a.ogg, 3 bytes]\nx");
+    assert!(with_file.quotes_others() && with_file.attachments[0].quoted);
     let ours = json!({ "author": user(42, "avocet"), "content": "see",
         "embeds": [{ "title": "not our words" }] });
     assert_eq!(quote(ours), Quote { from: None, text: "see".to_owned() });

@@ -14,7 +14,7 @@ use crate::album::BotAlbums;
 use crate::direct_topics::DirectTopic;
 use crate::entities;
 use crate::moved::{MessageNumber, Moves};
-use crate::raw_chat::read_place;
+use crate::raw_chat::{Fields, read_place};
 use crate::update::Update;
 
 /// The bot's identity and settings, for reading its updates.
@@ -30,6 +30,8 @@ pub(crate) struct BotIdentity<'a> {
     pub(crate) commands: &'a [CommandHelp],
     /// The topic of the update that is being read.
     pub(crate) direct_topic: Option<DirectTopic>,
+    /// The message that is being read, as the platform sent it.
+    pub(crate) fields: Option<&'a Fields>,
 }
 
 /// The intended reader of a message in a chat.
@@ -41,8 +43,8 @@ pub(crate) enum Audience {
 
 impl BotIdentity<'_> {
     /// Returns the identity for reading this update.
-    pub(crate) fn reading(&self, update: &Update) -> Self {
-        Self { direct_topic: update.direct_topic, ..*self }
+    pub(crate) fn reading<'u>(&'u self, update: &'u Update) -> BotIdentity<'u> {
+        BotIdentity { direct_topic: update.direct_topic, fields: update.fields(), ..*self }
     }
 
     /// Returns `true` if the bot answers in this group without a mention.

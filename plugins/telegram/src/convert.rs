@@ -80,7 +80,8 @@ fn joined(first: Converted, next: Converted) -> Converted {
                 let gap = if content.text.is_empty() || next.text.is_empty() { "" } else { "\n" };
                 content.text = format!("{}{gap}{}", content.text, next.text);
             }
-            content.attachments.extend(next.attachments);
+            // Each part of an album repeats the files of the message replied to.
+            content.attachments.extend(next.attachments.into_iter().filter(|file| !file.quoted));
             Converted::Inbound(first)
         }
         (first @ Converted::Inbound(_), _) => first,
@@ -90,7 +91,7 @@ fn joined(first: Converted, next: Converted) -> Converted {
 
 /// Returns a forwarded message with its text, or with a line for each of its files.
 fn as_forwarded(content: &Content) -> Quote {
-    let files = || content.attachments.iter().map(Attachment::describe).collect::<Vec<_>>();
+    let files = || content.own_files().map(Attachment::describe).collect::<Vec<_>>();
     let text = if content.text.is_empty() { files().join("\n") } else { content.text.clone() };
     Quote { from: content.forwarded_from.clone(), text }
 }

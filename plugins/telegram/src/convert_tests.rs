@@ -55,6 +55,7 @@ fn convert(update: Value) -> Converted {
         albums: &Default::default(),
         commands,
         direct_topic: None,
+        fields: None,
     };
     super::convert(&bot, &[update])
 }

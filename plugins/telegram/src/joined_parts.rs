@@ -55,6 +55,7 @@ impl JoinedParts {
         for parts in self.messages().iter_mut().rev() {
             if let Some(place) = parts.iter().position(is_same) {
                 parts[place].kind = UpdateKind::Message(edited.clone());
+                parts[place].raw = update.raw.clone();
                 return Some(EditedMessage { parts: parts.clone(), place, edited_at });
             }
         }

@@ -12,7 +12,7 @@ use crate::convert::NOT_MENTIONED;
 use crate::message::{ButtonPress, corrected_at, no_correction};
 use crate::numbers::read_integer;
 use crate::raw_chat::{Fields, read_chat, read_topic};
-use crate::{raw_content, update};
+use crate::{raw_content, rich_text, update};
 
 /// The fields that a message needs besides its sender, and optional fields, which are dropped one
 /// by one if unreadable.
@@ -45,7 +45,9 @@ impl BotIdentity<'_> {
     fn raw_message(&self, message: &Fields) -> Result<Converted, IdError> {
         let id = message.get("message_id").and_then(read_integer);
         let (Some((chat, kind)), Some(id)) = (read_chat(message), id) else { return Ok(OTHER) };
+        let rich = message.get("rich_message").and_then(rich_text::read_rich_message);
         let text = ["text", "caption"].iter().find_map(|field| message.get(*field)?.as_str());
+        let text = text.or(rich.as_deref());
         let is_file = raw_content::file(message).is_some();
         let what = raw_content::kind(message);
         if text.is_none() && !is_file && what.is_none() {
@@ -80,7 +82,8 @@ impl BotIdentity<'_> {
     /// Converts a text, a file, or a caption with a note about its unreadable content.
     fn readable_part(&self, message: &Fields, readable: &Message) -> Result<Converted, IdError> {
         let file = raw_content::file(message);
-        let unknown = match (&file, message.contains_key("text")) {
+        let is_text = ["text", "rich_message"].iter().any(|field| message.contains_key(*field));
+        let unknown = match (&file, is_text) {
             (None, false) => raw_content::kind(message),
             _ => None,
         };
@@ -88,8 +91,10 @@ impl BotIdentity<'_> {
         if let Converted::Inbound(inbound) = &mut converted {
             inbound.written_at.take_if(|at| at.0 == UNKNOWN_TIME);
             let content = &mut inbound.content;
-            content.quote = self.raw_quote(message, readable);
             content.attachments.extend(file);
+            if let Some(rich) = message.get("rich_message") {
+                content.attachments.extend(rich_text::read_rich_files(rich));
+            }
             if let Some(unknown) = unknown {
                 content.text = format!("{}\n[{unknown}]", content.text);
             }

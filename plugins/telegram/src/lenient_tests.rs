@@ -57,6 +57,7 @@ pub(crate) fn convert_any(update: Update) -> Converted {
         albums: &Default::default(),
         commands,
         direct_topic: None,
+        fields: None,
     };
     crate::convert::convert(&bot, &[update])
 }
@@ -118,7 +119,7 @@ fn raw_update_keeps_the_text_beside_malformed_fields() {
         (json!({ "text": "hi", "from": 5 }), "hi"),
         (
             json!({ "text": "fine", "entities": 5, "reply_to_message": replied }),
-            "[in reply to you]\n> how are you?\nfine",
+            "[in reply to another message]\n> how are you?\nfine",
         ),
         (json!({ "caption": "look", "video": {} }), &format!("look\n[a video {IN_A_WAY}]")),
         (

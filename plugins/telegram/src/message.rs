@@ -10,6 +10,7 @@ use teloxide::types::{
 
 use crate::bot::{Audience, BotIdentity};
 use crate::convert::NOT_MENTIONED;
+use crate::hidden_addresses::{add_addresses, describe_buttons};
 use crate::media::{self, Carried};
 
 impl BotIdentity<'_> {
@@ -41,14 +42,19 @@ impl BotIdentity<'_> {
             return Ok(Converted::Unreadable(Box::new(Unreadable::new(inbound, kind)?)));
         }
         let (line, attachments) = carried.into_parts();
-        let text = text.map(|text| self.without_own_name(text));
-        let text: Vec<String> = text.into_iter().chain(line).collect();
-        let content = Content {
-            quote: self.quote(message),
+        let shown =
+            |text: &str| self.fields.map_or(text.to_owned(), |raw| add_addresses(text, raw));
+        let text = text.map(|text| self.without_own_name(&shown(text)));
+        let buttons = self.fields.and_then(describe_buttons);
+        let text: Vec<String> = text.into_iter().chain(line).chain(buttons).collect();
+        let mut content = Content {
             forwarded_from: message.forward_origin().map(original_sender),
             attachments,
             ..Content::text(text.join("\n"))
         };
+        if let Some(replied) = self.fields.and_then(|fields| self.replied_message(fields)) {
+            replied.add_to(&mut content);
+        }
         Ok(Converted::Inbound(Box::new(Inbound { content, ..inbound })))
     }
 

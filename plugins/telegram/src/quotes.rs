@@ -1,75 +1,116 @@
-//! Quotes: the message that a message replies to, or the selected part of it. The message replied to
-//! may be in another chat, which the Bot API calls an external reply. Its text is never the sender's
-//! own.
+//! The message that a message replies to, or the selected part of it, with its files. It may be in
+//! another chat, which the Bot API calls an external reply. Only the sender's own messages count as
+//! the sender's own text.
 
-use avocet_protocol::chat::Quote;
-use serde_json::{Map, Value};
-use teloxide::types::{ExternalReplyInfo, Message, MessageKind, User};
+use avocet_channel_kit::{RepliedAuthor, RepliedMessage};
+use avocet_protocol::chat::Attachment;
+use serde_json::{Value, json};
 
 use crate::bot::BotIdentity;
-use crate::message::original_sender;
+use crate::hidden_addresses::{add_addresses, describe_buttons};
+use crate::media::{self, Carried};
 use crate::numbers::read_integer;
+use crate::raw_chat::Fields;
+use crate::{raw_content, rich_text, update};
 
 /// The author of a quote of which the platform does not name the message.
 const UNNAMED: &str = "another message";
 /// The text of a message in another chat of which the sender has selected no part.
 const NOT_SHOWN: &str = "(Telegram does not show the text of this message)";
+/// The fields of a message in another chat that describe no content (Bot API, `ExternalReplyInfo`).
+const NO_CONTENT: [&str; 4] = ["origin", "chat", "message_id", "link_preview_options"];
 
 impl BotIdentity<'_> {
-    /// The quoted part of the message replied to, or all of it. In a topic, the platform marks a
-    /// plain message as a reply to the topic's first one; that is ignored.
-    pub(crate) fn quote(&self, message: &Message) -> Option<Quote> {
-        let chosen = message.quote().map(|quote| quote.text.as_str());
-        if let Some(external) = external_reply(message) {
-            return Some(external_quote(&original_sender(&external.origin), chosen));
+    /// Returns the message that a message replies to. In a topic, the platform marks a plain message
+    /// as a reply to the topic's first one; that is ignored.
+    pub(crate) fn replied_message(&self, message: &Fields) -> Option<RepliedMessage> {
+        let object = |field: &str| message.get(field).filter(|value| value.is_object());
+        let chosen = object("quote").and_then(|quote| quote["text"].as_str());
+        if let Some(external) = object("external_reply") {
+            return Some(read_external(external, chosen));
         }
-        let Some(replied) = message.reply_to_message() else {
-            return chosen
-                .map(|text| Quote { from: Some(UNNAMED.to_owned()), text: text.to_owned() });
+        let Some(replied) = object("reply_to_message") else {
+            let author = RepliedAuthor::Other(UNNAMED.to_owned());
+            let quoted =
+                |text: &str| RepliedMessage { author, text: text.to_owned(), files: vec![] };
+            return chosen.map(quoted);
         };
-        let is_topic = replied.forum_topic_created().is_some()
-            || Some(replied.id) == message.thread_id.map(|topic| topic.0);
-        let text = chosen.or_else(|| replied.text()).or_else(|| replied.caption());
-        let from = replied.from.as_ref().filter(|from| from.id != self.me.id);
-        let quote = |text: &str| Quote { from: from.map(User::full_name), text: text.to_owned() };
-        text.filter(|_| !is_topic).map(quote)
+        let id = |message: &Value, field: &str| read_integer(&message[field]);
+        let is_topic = !replied["forum_topic_created"].is_null()
+            || (id(replied, "message_id").is_some()
+                && id(replied, "message_id")
+                    == message.get("message_thread_id").and_then(read_integer));
+        if is_topic {
+            return None;
+        }
+        let (text, files) = read_content(replied);
+        let text = chosen.map_or(text, str::to_owned);
+        Some(RepliedMessage { author: self.replied_author(message, replied), text, files })
     }
 
-    /// Like [`Self::quote`], for a message of which teloxide can parse only the part `readable`.
-    pub(crate) fn raw_quote(
-        &self,
-        message: &Map<String, Value>,
-        readable: &Message,
-    ) -> Option<Quote> {
-        let chosen = message.get("quote").and_then(|quote| quote["text"].as_str());
-        if let Some(external) = message.get("external_reply").filter(|reply| reply.is_object()) {
-            let origin = &external["origin"];
-            let author = origin_name(origin).or_else(|| name_of(&external["chat"]));
-            return Some(external_quote(author.as_deref().unwrap_or("somebody"), chosen));
+    /// Returns the author of the message replied to. A forwarded message, and one that another bot
+    /// has written for its sender, is not its sender's own.
+    fn replied_author(&self, message: &Fields, replied: &Value) -> RepliedAuthor {
+        let author = read_integer(&replied["from"]["id"]);
+        if author.and_then(|id| u64::try_from(id).ok()) == Some(self.me.id.0) {
+            return RepliedAuthor::Agent;
         }
-        let replied = message.get("reply_to_message").filter(|replied| replied.is_object());
-        let Some(replied) = replied.filter(|_| readable.reply_to_message().is_none()) else {
-            return self.quote(readable);
-        };
-        let own = ["text", "caption"].iter().find_map(|field| replied[*field].as_str());
-        let author = &replied["from"];
-        let is_ours =
-            read_integer(&author["id"]).and_then(|id| u64::try_from(id).ok()) == Some(self.me.id.0);
-        let from = (!is_ours).then(|| name_of(author).unwrap_or_else(|| UNNAMED.to_owned()));
-        chosen.or(own).map(|text| Quote { from, text: text.to_owned() })
+        let has = |field: &str| !replied[field].is_null();
+        let sender = message.get("from").and_then(|from| read_integer(&from["id"]));
+        let is_own = author.is_some()
+            && author == sender
+            && !message.contains_key("sender_chat")
+            && !["forward_origin", "sender_chat", "via_bot"].into_iter().any(has);
+        let chat = name_of(&replied["sender_chat"]);
+        let name = chat.or_else(|| name_of(&replied["from"])).unwrap_or_else(|| UNNAMED.to_owned());
+        if is_own { RepliedAuthor::Sender(name) } else { RepliedAuthor::Other(name) }
     }
 }
 
-fn external_reply(message: &Message) -> Option<&ExternalReplyInfo> {
-    match &message.kind {
-        MessageKind::Common(common) => common.external_reply.as_ref(),
-        _ => None,
-    }
+fn read_external(external: &Value, chosen: Option<&str>) -> RepliedMessage {
+    let author = origin_name(&external["origin"]).or_else(|| name_of(&external["chat"]));
+    let author = format!("{}, in another chat", author.as_deref().unwrap_or("somebody"));
+    let mut content = external.as_object().cloned().unwrap_or_default();
+    content.retain(|field, _| !NO_CONTENT.contains(&field.as_str()));
+    // The fields that every message has.
+    content.insert("message_id".to_owned(), 1.into());
+    content.insert("date".to_owned(), 1.into());
+    content.insert("chat".to_owned(), json!({ "id": 1, "type": "private", "first_name": "" }));
+    let (text, files) = read_content(&content.into());
+    let text = match chosen {
+        Some(chosen) => chosen.to_owned(),
+        None if text.is_empty() && files.is_empty() => NOT_SHOWN.to_owned(),
+        None => text,
+    };
+    RepliedMessage { author: RepliedAuthor::Other(author), text, files }
 }
 
-fn external_quote(author: &str, chosen: Option<&str>) -> Quote {
-    let from = Some(format!("{author}, in another chat"));
-    Quote { from, text: chosen.unwrap_or(NOT_SHOWN).to_owned() }
+/// Returns the text of a message, with the line that describes other content, and its files.
+fn read_content(message: &Value) -> (String, Vec<Attachment>) {
+    let fields = message.as_object();
+    let own = ["text", "caption"].iter().find_map(|field| message[*field].as_str());
+    let own = own.map(|own| fields.map_or(own.to_owned(), |fields| add_addresses(own, fields)));
+    let rich = &message["rich_message"];
+    let own = own.or_else(|| rich_text::read_rich_message(rich));
+    let carried = update::message(message).map(|message| media::carried(&message));
+    let (line, files) = match carried {
+        Some(Carried::Unreadable(kind)) => (Some(unreadable_line(kind)), Vec::new()),
+        Some(carried) => carried.into_parts(),
+        None => {
+            let file = fields.and_then(raw_content::file);
+            let kind = fields.and_then(raw_content::kind);
+            let line = kind.filter(|_| own.is_none() && file.is_none());
+            let files = file.into_iter().chain(rich_text::read_rich_files(rich)).collect();
+            (line.as_deref().map(unreadable_line), files)
+        }
+    };
+    let buttons = fields.and_then(describe_buttons);
+    let text: Vec<String> = own.into_iter().chain(line).chain(buttons).collect();
+    (text.join("\n"), files)
+}
+
+fn unreadable_line(kind: &str) -> String {
+    format!("[{kind}]")
 }
 
 /// The name of a message's author (Bot API, `MessageOrigin`).
@@ -89,6 +130,7 @@ fn name_of(party: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use avocet_channel_kit::Converted;
+    use avocet_protocol::chat::{Content, Quote};
     use serde_json::json;
 
     use super::*;
@@ -142,6 +184,102 @@ mod tests {
         }
         let without_part = quote(&json!({ "quote": null })).unwrap();
         assert_eq!(without_part.text, NOT_SHOWN);
+    }
+
+    fn content(more: &Value) -> Content {
+        let ann = json!({ "id": 7, "is_bot": false, "first_name": "Ann" });
+        let chat = json!({ "id": 7, "type": "private", "first_name": "Ann" });
+        let mut message = json!({ "message_id": 5, "date": 1, "chat": chat, "from": ann,
+            "text": "and this?" });
+        message.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        match convert_any(Update::read(json!({ "update_id": 9, "message": message })).unwrap()) {
+            Converted::Inbound(inbound) => inbound.content,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn reply_to(from: u64, more: &Value) -> Value {
+        let mut replied = json!({ "message_id": 4, "date": 1,
+            "chat": { "id": 7, "type": "private", "first_name": "Ann" },
+            "from": { "id": from, "is_bot": from == 42, "first_name": "Bob" } });
+        replied.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "reply_to_message": replied })
+    }
+
+    #[test]
+    fn replied_message_comes_with_what_it_carries() {
+        let file = |more: Value| {
+            let mut file = json!({ "file_id": "f", "file_unique_id": "u", "file_size": 9 });
+            file.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            file
+        };
+        let photo = json!([file(json!({ "width": 1, "height": 1 }))]);
+        let poll = json!({ "id": "1", "question": "Tea?", "options": [
+            { "text": "yes", "voter_count": 0 }, { "text": "no", "voter_count": 0 }],
+            "total_voter_count": 0, "is_closed": false, "is_anonymous": true, "type": "regular",
+            "allows_multiple_answers": false });
+        let cell = |text: &str| json!({ "align": "left", "valign": "top", "text": text });
+        let table = json!({ "blocks": [{ "type": "table",
+            "cells": [[cell("Day"), cell("Rain")], [cell("Mon"), cell("2 mm")]] }] });
+        let story = json!({ "id": 1, "chat": { "id": -5, "type": "channel", "title": "S" } });
+        let cases = [
+            (json!({ "photo": photo }), "[image: 9 bytes]"),
+            (json!({ "photo": photo, "caption": "beach" }), "beach\n> [image: 9 bytes]"),
+            (
+                json!({ "voice": file(json!({ "duration": 3, "mime_type": "audio/ogg" })) }),
+                "[voice, 3 s: 9 bytes]",
+            ),
+            (
+                json!({ "document": file(json!({ "file_name": "a.pdf" })) }),
+                "[document: a.pdf, 9 bytes]",
+            ),
+            (json!({ "document": { "file_id": "f", "file_name": 5 } }), "[document]"),
+            (json!({ "poll": poll }), "[poll: Tea? (yes / no)]"),
+            (json!({ "rich_message": table }), "Day | Rain\n> Mon | 2 mm"),
+            (json!({ "story": story }), "[a story]"),
+        ];
+        for (more, shown) in cases {
+            for (from, name) in [(42, "you"), (9, "Bob"), (7, "Bob")] {
+                let content = content(&reply_to(from, &more));
+                let expected = format!("[in reply to {name}]\n> {shown}\nand this?");
+                assert_eq!(content.as_text(), expected);
+                assert_eq!(content.quotes_others(), from == 9, "{more}");
+            }
+        }
+        let empty = content(&reply_to(9, &json!({ "pinned_message": null })));
+        assert_eq!((empty.quote, empty.attachments.len()), (None, 0));
+    }
+
+    #[test]
+    fn replied_message_is_the_senders_own_only_if_the_sender_wrote_it() {
+        let chat = json!({ "id": -5, "type": "supergroup", "title": "Birds" });
+        let origin = json!({ "type": "hidden_user", "date": 1, "sender_user_name": "Eve" });
+        let bot = json!({ "id": 3, "is_bot": true, "first_name": "Gif", "username": "gif_bot" });
+        let table = [
+            (7, json!({ "text": "mine" }), true),
+            (9, json!({ "text": "hers" }), false),
+            (7, json!({ "text": "forwarded", "forward_origin": origin }), false),
+            (7, json!({ "text": "of a bot", "via_bot": bot }), false),
+            (7, json!({ "text": "of the group", "sender_chat": chat }), false),
+            (7, json!({ "text": "nobody's", "from": null }), false),
+        ];
+        for (from, more, is_own) in table {
+            assert_eq!(content(&reply_to(from, &more)).quotes_own, is_own, "{more}");
+        }
+        let mut anonymous = reply_to(7, &json!({ "text": "mine" }));
+        anonymous["sender_chat"] = chat;
+        assert!(!content(&anonymous).quotes_own);
+    }
+
+    #[test]
+    fn quote_of_another_chat_comes_with_its_file_as_untrusted() {
+        let photo = json!([{ "file_id": "f", "file_unique_id": "u", "width": 1, "height": 1 }]);
+        let origin = json!({ "type": "user", "date": 1,
+            "sender_user": { "id": 7, "is_bot": false, "first_name": "Ann" } });
+        let external = json!({ "external_reply": { "origin": origin, "photo": photo } });
+        let content = content(&external);
+        assert_eq!(content.as_text(), "[in reply to Ann, in another chat]\n> [image]\nand this?");
+        assert!(content.quotes_others() && content.attachments[0].quoted);
     }
 
     #[test]

@@ -80,7 +80,7 @@ const SERVICE: [&str; 31] = [
 ];
 
 /// The content fields of a message, with a name for people.
-const CONTENT: [(&str, &str); 25] = [
+const CONTENT: [(&str, &str); 26] = [
     ("animation", "an animation"),
     ("audio", "an audio file"),
     ("chat_shared", "a shared chat"),
@@ -96,6 +96,7 @@ const CONTENT: [(&str, &str); 25] = [
     ("passport_data", "passport data"),
     ("photo", "a photo"),
     ("poll", "a poll"),
+    ("rich_message", "a rich message"),
     ("sticker", "a sticker"),
     ("story", "a story"),
     ("successful_payment", "a payment"),
@@ -125,6 +126,8 @@ pub(crate) fn file(message: &Map<String, Value>) -> Option<Attachment> {
         ("video", Video, None),
         ("video_note", Video, Some("video/mp4")),
         ("voice", Voice, Some("audio/ogg")),
+        // In a block of a rich message.
+        ("voice_note", Voice, Some("audio/ogg")),
     ];
     kinds.into_iter().find_map(|(field, kind, media_type)| {
         let body = message.get(field)?;

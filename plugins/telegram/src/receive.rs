@@ -238,6 +238,7 @@ impl Receiver<'_> {
             albums,
             commands,
             direct_topic: None,
+            fields: None,
         }
     }
 

@@ -2,6 +2,7 @@
 //! unaffected.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,6 +13,7 @@ use teloxide::types::{AllowedUpdate, CallbackQueryId, Me, Message, MessageKind, 
 use crate::checklists::ChecklistChange;
 use crate::direct_topics::DirectTopic;
 use crate::numbers::read_integer;
+use crate::raw_chat::Fields;
 
 /// `getUpdates` of the Bot API with its raw answer. That of teloxide parses all updates at once,
 /// hides those that it fails to parse, and panics on some.
@@ -57,6 +59,8 @@ pub(crate) struct Update {
     pub(crate) id: i64,
     /// [`UpdateKind::Error`] if it is unreadable or of an unexpected kind.
     pub(crate) kind: UpdateKind,
+    /// As the platform sent it. teloxide does not know every field.
+    pub(crate) raw: Arc<Value>,
     /// The topic of its message in the direct messages of a channel.
     pub(crate) direct_topic: Option<DirectTopic>,
     /// `true` for a pressed button of which the topic is unknown.
@@ -104,14 +108,22 @@ impl Update {
         let direct_topic = DirectTopic::of_update(&raw);
         let has_lost_topic = DirectTopic::is_lost(&raw);
         let checklist_change = ChecklistChange::read(&raw);
-        let kind = kind(&raw).unwrap_or(UpdateKind::Error(raw));
-        Some(Self { id, kind, direct_topic, has_lost_topic, checklist_change })
+        let kind = kind(&raw).unwrap_or_else(|| UpdateKind::Error(raw.clone()));
+        let raw = Arc::new(raw);
+        Some(Self { id, kind, raw, direct_topic, has_lost_topic, checklist_change })
     }
 
     /// An update of which only the id is known.
     pub(crate) fn undecodable(id: i64) -> Self {
-        let kind = UpdateKind::Error(raw_undecodable(id));
-        Self { id, kind, direct_topic: None, has_lost_topic: false, checklist_change: None }
+        let raw = raw_undecodable(id);
+        let (kind, raw) = (UpdateKind::Error(raw.clone()), Arc::new(raw));
+        Self { id, kind, raw, direct_topic: None, has_lost_topic: false, checklist_change: None }
+    }
+
+    /// The fields of a new or edited message, as the platform sent them.
+    pub(crate) fn fields(&self) -> Option<&Fields> {
+        let message = self.raw.get("message").or_else(|| self.raw.get("edited_message"));
+        message?.as_object()
     }
 
     /// Returns the answer to a pressed button, even if the rest of the update is unreadable: a

@@ -24,6 +24,11 @@ pub struct Content {
     /// Inbound only: the quoted message, as far as the platform shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<Quote>,
+    /// Inbound only: `true` if the sender wrote the quoted message, so that its text is the sender's
+    /// own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(skip)]
+    pub quotes_own: bool,
     /// Inbound only: earlier messages of a group that were not for the agent, and notes of the
     /// channel about what happened since, without an author. The oldest come first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -49,7 +54,7 @@ pub struct Content {
     /// The styles of rendered text. If present, the text is plain and no longer Markdown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub styles: Option<Vec<StyleRange>>,
-    /// Files that belong to the message.
+    /// Files that belong to the message, or to the message that it replies to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
     /// Buttons; a channel without buttons shows them as text.
@@ -84,7 +89,8 @@ impl Content {
     /// group do not count, because the channel has added them.
     #[must_use]
     pub fn quotes_others(&self) -> bool {
-        let quotes_another = self.quote.as_ref().is_some_and(|quote| quote.from.is_some());
+        let quotes_another =
+            !self.quotes_own && self.quote.as_ref().is_some_and(|quote| quote.from.is_some());
         self.forwarded_from.is_some() || !self.forwarded.is_empty() || quotes_another
     }
 
@@ -98,7 +104,9 @@ impl Content {
         if self.forwarded.is_empty() || !edit.forwarded.is_empty() {
             return edit;
         }
-        let attachments = [edit.attachments, self.attachments].concat();
+        // The edit repeats the files of the message replied to.
+        let forwarded_files = self.attachments.into_iter().filter(|file| !file.quoted);
+        let attachments = edit.attachments.into_iter().chain(forwarded_files).collect();
         Self { forwarded: self.forwarded, attachments, ..edit }
     }
 
@@ -119,6 +127,23 @@ impl Content {
         self.text.trim().is_empty() && self.attachments.is_empty()
     }
 
+    /// The files of the message itself, without those of the message that it replies to.
+    pub fn own_files(&self) -> impl Iterator<Item = &Attachment> {
+        self.attachments.iter().filter(|file| !file.quoted)
+    }
+
+    /// Returns the quoted message as a model sees it, with a line for each of its files; `None` if
+    /// none is quoted.
+    #[must_use]
+    pub fn describe_quote(&self) -> Option<String> {
+        let mut shown = self.quote.as_ref()?.describe();
+        for file in self.attachments.iter().filter(|file| file.quoted) {
+            shown.push_str("\n> ");
+            shown.push_str(&file.describe().replace('\n', "\n> "));
+        }
+        Some(shown)
+    }
+
     /// Describes the message in one line for a report about it: the beginning of its text, and the
     /// names of its files.
     #[must_use]
@@ -131,11 +156,12 @@ impl Content {
             text.push('…');
         }
         let mut parts = vec![format!("“{text}”")];
-        if text.is_empty() && !self.attachments.is_empty() {
+        let files = self.own_files().count();
+        if text.is_empty() && files > 0 {
             parts.clear();
         }
-        parts.extend(self.attachments.iter().take(NAMED).map(Attachment::in_short));
-        if let more @ 1.. = self.attachments.len().saturating_sub(NAMED) {
+        parts.extend(self.own_files().take(NAMED).map(Attachment::in_short));
+        if let more @ 1.. = files.saturating_sub(NAMED) {
             parts.push(format!("{more} more files"));
         }
         parts.join(" and ")
@@ -182,8 +208,8 @@ impl Content {
             text.push_str(&earlier);
             text.push('\n');
         }
-        if let Some(quote) = &self.quote {
-            text.push_str(&quote.describe());
+        if let Some(quote) = self.describe_quote() {
+            text.push_str(&quote);
             text.push('\n');
         }
         if let Some(from) = &self.forwarded_from {
@@ -194,7 +220,7 @@ impl Content {
             text.push_str("\n\n");
             text.push_str(&poll.as_list());
         }
-        for attachment in &self.attachments {
+        for attachment in self.own_files() {
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
             }
@@ -213,7 +239,7 @@ impl Content {
 pub struct Quote {
     /// The author, by the name that they gave themselves; `None` for the agent.
     pub from: Option<String>,
-    /// The text of the message, or the selected part of it.
+    /// The text of the message, or the selected part of it. Empty for a file without a caption.
     pub text: String,
 }
 
@@ -227,8 +253,9 @@ impl Quote {
             text.push('…');
         }
         let text = text.replace('\n', "\n> ");
-        let from = self.from.as_deref().unwrap_or("you");
-        format!("[in reply to {from}]\n> {text}")
+        let from = self.from.as_deref().map_or("you".to_owned(), one_line);
+        let gap = if text.is_empty() { "" } else { "\n> " };
+        format!("[in reply to {from}]{gap}{text}")
     }
 }
 

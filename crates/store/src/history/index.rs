@@ -225,7 +225,7 @@ fn texts_of_turn(db: Db<'_>, turn: TurnId) -> Result<Vec<IndexedText>> {
 
 /// Returns the words that the sender has typed or spoken, without quoted text.
 pub(crate) fn text_of(content: &Content) -> String {
-    let spoken = content.attachments.iter().filter_map(|one| match &one.transcript {
+    let spoken = content.own_files().filter_map(|one| match &one.transcript {
         Some(Transcript::Said(text)) => Some(text.as_str()),
         Some(Transcript::Failed(_)) | None => None,
     });

@@ -339,7 +339,9 @@ impl SentMessage {
                 ("caption", "caption_entities")
             }
         };
-        if !self.text.is_empty() {
+        if let Some(rich) = &self.rich {
+            message["rich_message"] = rich.clone();
+        } else if !self.text.is_empty() {
             message[text] = json!(self.text);
         }
         if !self.entities.is_empty() {

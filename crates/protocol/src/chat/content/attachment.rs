@@ -28,6 +28,10 @@ pub struct Attachment {
     /// The spoken words, once they have been transcribed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<Transcript>,
+    /// Inbound only: `true` if the file belongs to the message that this one replies to.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(skip)]
+    pub quoted: bool,
 }
 
 impl Attachment {
@@ -42,6 +46,7 @@ impl Attachment {
             bytes: None,
             seconds: None,
             transcript: None,
+            quoted: false,
         }
     }
 
