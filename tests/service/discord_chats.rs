@@ -50,24 +50,24 @@ impl ServerChat {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn discord_answers_a_slash_command_in_its_place_with_one_request() {
+async fn discord_answers_a_slash_command_in_its_place() {
     let model = OpenAiFake::start(|_| ModelAnswer::says("never")).await;
     let chat = ServerChat::new(&model, "").await;
     let platform = &chat.platform;
     let daemon = chat.daemon().await;
-    for (user, channel, flags) in
-        [(ANN, chat.channel, 64), (BOB, chat.channel, 64), (ANN, platform.dm(ANN), 0)]
-    {
-        let called = platform.slash(user, channel, "id", &json!([]));
-        let answer = with_timeout("the answer", platform.wait_for_answer(called)).await;
-        let text = answer.data["content"].as_str().unwrap_or_default().to_owned();
-        assert!(text.contains(&format!("You are {user}")), "{answer:?}");
-        assert_eq!(answer.data["flags"].as_u64().unwrap_or_default() & 64, flags);
+    let asked =
+        [(ANN, chat.channel, true), (BOB, chat.channel, true), (ANN, platform.dm(ANN), false)];
+    for (number, (user, channel, is_ephemeral)) in (1..).zip(asked) {
+        platform.slash(user, channel, "id", &json!([]));
+        let sent = with_timeout("the answer", platform.wait_for_sent(number)).await;
+        let answer = sent.last().unwrap();
+        assert!(answer.text.contains(&format!("You are {user}")), "{answer:?}");
+        assert_eq!((answer.channel, answer.is_ephemeral()), (channel, is_ephemeral));
     }
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
-    let calls = [Route::Respond, Route::CreateMessage, Route::EditResponse];
-    assert_eq!(calls.map(|route| platform.calls(route)), [3, 0, 0]);
+    // On a busy machine an answer may come as an edit of its acknowledgement.
+    assert_eq!([Route::Respond, Route::CreateMessage].map(|route| platform.calls(route)), [3, 0]);
     assert_eq!(platform.refusals(), []);
 }
 
