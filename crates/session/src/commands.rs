@@ -1,6 +1,8 @@
 //! The chat commands, in one list for all channels. They bypass the lane, and their effect is
 //! committed together with their reply.
 
+mod find;
+
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -251,7 +253,7 @@ async fn plan_command(
     if word.eq_ignore_ascii_case(welcome::START) {
         return Ok(CommandPlan::with_text(welcome::welcome_text(is_owner)));
     }
-    let verb = match find_permitted(word, is_owner, *chat) {
+    let verb = match find::find_permitted(word, is_owner, *chat) {
         Ok(verb) => verb,
         Err(refusal) => return Ok(CommandPlan::with_text(refusal)),
     };
@@ -317,23 +319,6 @@ async fn plan_command(
         }
         CommandVerb::Voice => voice_command::plan_voice(parts, &message.session, argument).await?,
     })
-}
-
-/// Finds the command with this name. The error is the refusal for the sender.
-fn find_permitted(word: &str, is_owner: bool, chat: ChatKind) -> Result<CommandVerb, String> {
-    let named = |known: &&ChatCommand| known.shown.name.eq_ignore_ascii_case(word);
-    let known = COMMANDS
-        .iter()
-        .find(named)
-        .ok_or_else(|| format!("I do not know the command /{word}. /help shows them all."))?;
-    if known.is_for(is_owner, chat) {
-        return Ok(known.verb);
-    }
-    let only = match known.access {
-        CommandAccess::OwnersInPrivate => ", and only in a private chat",
-        CommandAccess::Owners | CommandAccess::Everybody => "",
-    };
-    Err(format!("/{} is for my owner{only}.", known.shown.name))
 }
 
 /// Splits a command into the word after the slash, without the bot's name, and its argument.

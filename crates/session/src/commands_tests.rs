@@ -28,7 +28,12 @@ async fn commands_answer_without_the_lane() {
         ("/skip w", "wait id \"w\" is not a number with the prefix `w`."),
         ("/resend", "There is nothing to send again."),
         ("/dance", "I do not know the command /dance. /help shows them all."),
+        (
+            "/stauts",
+            "I do not know the command /stauts. Did you mean /status? /help shows them all.",
+        ),
         ("/new", "This is a new conversation: I have forgotten the earlier one in this chat."),
+        ("/clear", "This is a new conversation: I have forgotten the earlier one in this chat."),
     ];
     for (count, (command, reply)) in (1..).zip(table) {
         harness.say(command).await;
