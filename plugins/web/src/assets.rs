@@ -4,18 +4,20 @@ use std::sync::OnceLock;
 
 use avocet_protocol::channel::WebAsset;
 
-/// The files of `console/dist`, by their paths there.
-const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
+/// The files of `console/dist`, by their paths there. `true` stands for bytes of gzip.
+const FILES: &[(&str, &[u8], bool)] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// Media types (RFC 6838) by the ends of names.
-const MEDIA_TYPES: [(&str, &str); 7] = [
+const MEDIA_TYPES: [(&str, &str); 9] = [
     (".css", "text/css; charset=utf-8"),
     (".html", "text/html; charset=utf-8"),
     (".js", "text/javascript; charset=utf-8"),
     (".json", "application/json"),
     (".png", "image/png"),
     (".svg", "image/svg+xml"),
+    (".txt", "text/plain; charset=utf-8"),
     (".webmanifest", "application/manifest+json"),
+    (".woff2", "font/woff2"),
 ];
 
 /// Returns the files of the built page.
@@ -23,7 +25,10 @@ const MEDIA_TYPES: [(&str, &str); 7] = [
 pub fn assets() -> &'static [WebAsset] {
     static ASSETS: OnceLock<Vec<WebAsset>> = OnceLock::new();
     ASSETS.get_or_init(|| {
-        let asset = |&(path, bytes): &_| WebAsset { path, media_type: media_type(path), bytes };
+        let asset = |&(path, bytes, is_gzipped): &_| {
+            let media_type = media_type(path);
+            WebAsset { path, media_type, bytes, is_gzipped }
+        };
         FILES.iter().map(asset).collect()
     })
 }
@@ -50,6 +55,31 @@ mod tests {
         }
         assert!(built.iter().all(|(_, media)| !media.ends_with("octet-stream")), "{built:?}");
         assert!(assets().iter().any(|asset| asset.path == "icon.svg"));
+    }
+
+    /// Browsers check the sum and the length, so a wrong one would cost the page.
+    #[test]
+    fn assets_that_are_gzipped_are_the_built_files() {
+        let gzipped: Vec<_> = assets().iter().filter(|asset| asset.is_gzipped).collect();
+        assert!(gzipped.iter().any(|asset| asset.path.ends_with(".js")), "{gzipped:?}");
+        for asset in gzipped {
+            let root = env!("CARGO_MANIFEST_DIR");
+            let path = format!("{root}/console/dist/{}", asset.path);
+            let output = std::process::Command::new("python3")
+                .args(["-c", "import gzip, sys; sys.stdout.buffer.write(gzip.decompress(sys.stdin.buffer.read()))"])
+                .stdin(gzip_file(asset.bytes))
+                .output()
+                .unwrap();
+            assert!(output.stdout == std::fs::read(path).unwrap(), "{}", asset.path);
+            assert!(asset.bytes.len() * 2 < output.stdout.len(), "{}", asset.path);
+        }
+    }
+
+    fn gzip_file(bytes: &[u8]) -> std::fs::File {
+        let mut file = tempfile::tempfile().unwrap();
+        std::io::Write::write_all(&mut file, bytes).unwrap();
+        std::io::Seek::rewind(&mut file).unwrap();
+        file
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! The web console: its page, which needs no token, and the exchange of a code for a token.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use avocet_protocol::channel::WebAsset;
 use axum::Json;
 use axum::extract::State;
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, HeaderValue,
-    IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+    HeaderName, HeaderValue, IF_NONE_MATCH, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -26,7 +27,7 @@ pub(crate) const LOGIN: &str = "/v1/web/login";
 const ASSETS: &str = "/assets/";
 
 /// The page may load its own files and call this server, and nothing else. No other page may frame it.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; \
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' blob: data:; \
     media-src blob:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'; require-trusted-types-for 'script'";
 
@@ -80,17 +81,54 @@ fn file(state: &HttpState, path: &str, caching: &'static str, request: &HeaderMa
     response
 }
 
+/// Returns the file in the form that the browser takes. Each form has a tag of its own.
 fn content(asset: &WebAsset, caching: &'static str, request: &HeaderMap) -> Response {
-    let digest = Sha256::digest(asset.bytes);
+    let is_gzip = asset.is_gzipped && takes_gzip(request);
+    let bytes = if asset.is_gzipped && !is_gzip {
+        inflated(asset.bytes).map(Cow::Owned)
+    } else {
+        Some(Cow::Borrowed(asset.bytes))
+    };
+    let Some(bytes) = bytes else {
+        return Problem::unavailable("the file is damaged".to_owned()).into_response();
+    };
+    let digest = Sha256::digest(&bytes);
     let digest: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     let tag = format!("\"{digest}\"");
     let known = request.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let is_known = known.flat_map(|tags| tags.split(',')).any(|known| known.trim() == tag);
-    let headers = [(CACHE_CONTROL, caching.to_owned()), (ETAG, tag)];
+    let headers =
+        [(CACHE_CONTROL, caching.to_owned()), (ETAG, tag), (VARY, "Accept-Encoding".to_owned())];
     if is_known {
         return (StatusCode::NOT_MODIFIED, headers).into_response();
     }
-    (headers, [(CONTENT_TYPE, asset.media_type)], asset.bytes).into_response()
+    let mut response = (headers, [(CONTENT_TYPE, asset.media_type)], bytes).into_response();
+    if is_gzip {
+        response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response
+}
+
+/// Returns `true` if the request accepts gzip (RFC 9110, section 12.5.3).
+fn takes_gzip(request: &HeaderMap) -> bool {
+    let codings = request.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    codings.flat_map(|list| list.split(',')).any(|coding| {
+        let mut parts = coding.split(';').map(str::trim);
+        let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
+        let is_refused = parts.any(|part| {
+            let weight = part.strip_prefix("q=").and_then(|weight| weight.parse::<f32>().ok());
+            weight.is_some_and(|weight| weight <= 0.0)
+        });
+        is_gzip && !is_refused
+    })
+}
+
+/// Returns the bytes of a file of gzip with the shortest header; `None` if it is damaged.
+fn inflated(file: &[u8]) -> Option<Vec<u8>> {
+    const HEADER: usize = 10;
+    const SUM_AND_LENGTH: usize = 8;
+    let deflated = file.get(HEADER..file.len().checked_sub(SUM_AND_LENGTH)?)?;
+    miniz_oxide::inflate::decompress_to_vec(deflated).ok()
 }
 
 /// A code of `avocet web`.

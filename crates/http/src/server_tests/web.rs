@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::world::{TestRequest, World, console};
+use super::world::{GZIPPED_STYLE, TestRequest, World, console};
 use crate::console::{Console, TOKEN_TIME};
 
 const TEN_MINUTES: Duration = Duration::from_mins(10);
@@ -117,6 +117,45 @@ async fn page_that_the_browser_knows_is_not_sent_again() {
             assert_eq!(answer.body.is_empty(), status == 304, "{known}");
         }
     }
+}
+
+#[tokio::test]
+async fn file_of_the_page_is_compressed_for_browsers_that_take_gzip() {
+    let world = World::new();
+    let head_of = async |head: Vec<String>| {
+        let mut connection = HttpConnection::open(world.server).await;
+        let host = [format!("Host: {}", world.server)];
+        let head = host.into_iter().chain(head).collect();
+        let line = "HEAD /assets/app-01.css";
+        connection.write(&TestRequest { line, head, body: "" }.bytes()).await;
+        connection.head().await
+    };
+    let mut tags = Vec::new();
+    for (accepted, is_gzip) in [
+        ("gzip, deflate, br", true),
+        ("br;q=1.0, GZIP;q=0.5", true),
+        ("gzip;q=0, identity", false),
+        ("br", false),
+        ("", false),
+    ] {
+        let head = format!("Accept-Encoding: {accepted}");
+        let answer = head_of(vec![head.clone()]).await;
+        assert_eq!(answer.status, 200, "{accepted}: {answer:?}");
+        assert_eq!(answer.header("content-encoding"), is_gzip.then_some("gzip"), "{accepted}");
+        assert_eq!(answer.header("vary"), Some("Accept-Encoding"), "{accepted}");
+        let length = if is_gzip { GZIPPED_STYLE.len() } else { 8 * 17 };
+        assert_eq!(answer.header("content-length"), Some(length.to_string().as_str()));
+        let tag = answer.header("etag").unwrap().to_owned();
+        let known = vec![head, format!("If-None-Match: {tag}")];
+        assert_eq!(head_of(known).await.status, 304, "{accepted}");
+        tags.push(tag);
+    }
+    assert!(tags[0] == tags[1] && tags[2] == tags[3], "{tags:?}");
+    assert_ne!(tags[0], tags[2], "each form has its own tag");
+    let style = world.open("GET /assets/app-01.css", &[], "").await;
+    assert_eq!(style.body, "p { margin: 0; }\n".repeat(8));
+    let plain = world.open("GET /icon.svg", &["Accept-Encoding: gzip".to_owned()], "").await;
+    assert_eq!((plain.body.as_str(), plain.header("content-encoding")), ("<svg/>", None));
 }
 
 #[tokio::test]

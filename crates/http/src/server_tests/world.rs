@@ -38,12 +38,36 @@ pub(super) struct World {
     pub(super) directory: TempDir,
 }
 
+/// Eight times `p { margin: 0; }` and a line break.
+pub(super) const GZIPPED_STYLE: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\x2b\x50\xa8\x56\xc8\x4d\x2c\x4a\xcf\xcc\xb3\x52\x30\xb0\x56\xa8\xe5\x2a\x18\x18\x01\x00\x80\x9a\xbf\xb2\x88\x00\x00\x00";
+
 /// The files of the console.
 pub(super) const ASSETS: &[WebAsset] = &[
-    WebAsset { path: "assets/app-01.js", media_type: "text/javascript", bytes: b"let a = 1;" },
-    WebAsset { path: "checksums.json", media_type: "application/json", bytes: b"{}" },
-    WebAsset { path: "icon.svg", media_type: "image/svg+xml", bytes: b"<svg/>" },
-    WebAsset { path: "index.html", media_type: "text/html; charset=utf-8", bytes: b"<p>page</p>" },
+    WebAsset {
+        path: "assets/app-01.js",
+        media_type: "text/javascript",
+        bytes: b"let a = 1;",
+        is_gzipped: false,
+    },
+    WebAsset {
+        path: "assets/app-01.css",
+        media_type: "text/css",
+        bytes: GZIPPED_STYLE,
+        is_gzipped: true,
+    },
+    WebAsset {
+        path: "checksums.json",
+        media_type: "application/json",
+        bytes: b"{}",
+        is_gzipped: false,
+    },
+    WebAsset { path: "icon.svg", media_type: "image/svg+xml", bytes: b"<svg/>", is_gzipped: false },
+    WebAsset {
+        path: "index.html",
+        media_type: "text/html; charset=utf-8",
+        bytes: b"<p>page</p>",
+        is_gzipped: false,
+    },
 ];
 
 /// A console with its key in this directory.

@@ -62,6 +62,8 @@ pub struct WebAsset {
     pub media_type: &'static str,
     /// A part of the program.
     pub bytes: &'static [u8],
+    /// `true` if the bytes are compressed with gzip (RFC 1952), with the shortest header.
+    pub is_gzipped: bool,
 }
 
 /// The reason why a file is not stored.
