@@ -65,7 +65,7 @@ class ParameterTest(DaemonTest):
             keys.discard("unknown_key")
             self.assertEqual(keys, set(defined(name)["properties"]), method)
             closed += 1
-        self.assertEqual(closed, 28)
+        self.assertEqual(closed, 29)
 
     async def test_required_parameters_are_those_of_the_daemon(self) -> None:
         limits = {"max_inference_runs": 1, "max_seconds": 1}
@@ -147,6 +147,10 @@ class ResultTest(DaemonTest):
         self.assertEqual([options[0]["option"], options[0]["value"]], ["model", "default"])
         default = {"session": ME, "option": "mode", "value": "default"}
         await self.check("sessions.set_option", default)
+        labels = {"session": ME, "title": "Counting", "is_pinned": True, "is_archived": False}
+        await self.check("sessions.change", labels)
+        pinned = await self.check("sessions.list", {"only": "pinned"})
+        self.assertEqual([row["title"] for row in pinned], ["Counting"])
         await self.check("status")
         await self.check("attach", {"chat": ME})
         await self.check("hello", {})

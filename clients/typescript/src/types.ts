@@ -273,6 +273,24 @@ export type Capability =
   /** The program takes the notification `typing`. */
   | "typing";
 
+/**
+ * `sessions.change`: names, pins or archives a conversation. The result is null. What is left out
+ * stays as it is.
+ */
+export interface ChangeSession {
+  /** The session. */
+  session: SessionId;
+  /**
+   * The title: one line of at most 80 characters. An empty text removes it, and the first message
+   * is the title again.
+   */
+  title?: string | null;
+  /** `true` to list the session as pinned. */
+  is_pinned?: boolean | null;
+  /** `true` to archive the session. The next message ends that. */
+  is_archived?: boolean | null;
+}
+
 /** Milliseconds since 1970-01-01T00:00:00Z. */
 export type Timestamp = number;
 
@@ -863,6 +881,8 @@ export interface DeliveredText {
   text: string;
   /** The least advanced state of its parts. */
   state: SentState;
+  /** `true` if the text is no longer Markdown: its platform has taken it with styles. */
+  is_plain?: boolean;
 }
 
 /** A file of a `DeliveryChunk`. */
@@ -1595,6 +1615,15 @@ export interface SessionRow {
   session: SessionId;
 }
 
+/** The sessions of a list. */
+export type SessionGroup =
+  /** Neither pinned nor archived. */
+  | "other"
+  /** Pinned, and not archived. */
+  | "pinned"
+  /** Archived. */
+  | "archived";
+
 /** `sessions.list`: a list of `SessionSummary`, the last used first. */
 export interface ListSessions {
   /** The most rows, from 1 to 500. */
@@ -1604,6 +1633,8 @@ export interface ListSessions {
    * `limit` is the last.
    */
   after?: SessionRow | null;
+  /** The group to list. Default: all sessions. */
+  only?: SessionGroup | null;
 }
 
 /** A tool call as the model wrote it. */
@@ -2064,10 +2095,14 @@ export interface SessionSummary {
   /** The state of its open turn, if it has one. */
   open: TurnState | null;
   /**
-   * The beginning of the last message of a person, in one line without secrets; null without a
-   * message.
+   * The title that a person has given, else the beginning of the first message of a person since
+   * `/new`. In one line without secrets; null without a message.
    */
   title: string | null;
+  /** `true` if a person has pinned the session. */
+  is_pinned?: boolean;
+  /** `true` if a person has archived the session. */
+  is_archived?: boolean;
 }
 
 /** A change of a setting. */
@@ -2579,6 +2614,7 @@ export interface Methods {
   "ping": { params: undefined; result: null };
   "publish": { params: PublishParams; result: AskResult };
   "send": { params: Send; result: SendResult };
+  "sessions.change": { params: ChangeSession; result: null };
   "sessions.list": { params: ListSessions | undefined; result: SessionSummary[] };
   "sessions.options": { params: ShowOptions; result: SessionOption[] };
   "sessions.search": { params: SearchSessions; result: FoundText[] };

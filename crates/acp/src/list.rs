@@ -22,7 +22,7 @@ pub(crate) async fn list(
         row => row.transpose().unwrap_or_default(),
     };
     loop {
-        let page = ListSessions { limit: PAGE, after };
+        let page = ListSessions { limit: PAGE, after, only: None };
         let rows: Vec<SessionSummary> =
             client.call::<ListSessions>(&page).await.map_err(|error| failed(error.to_string()))?;
         let is_last = rows.len() < PAGE as usize;

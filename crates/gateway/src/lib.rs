@@ -49,6 +49,7 @@ mod schema_tests;
 mod scope;
 mod search;
 mod server;
+mod session_labels;
 mod session_options;
 mod session_servers;
 mod socket_place;

@@ -14,10 +14,11 @@ const PAGE_BYTES: usize = MAX_LINE_BYTES / 2;
 impl RunMethod for ListSessions {
     type Ports<'a> = MethodCall<'a>;
 
-    async fn run(call: Self::Ports<'_>, Self { limit, after }: Self) -> Answered<Self> {
+    async fn run(call: Self::Ports<'_>, Self { limit, after, only }: Self) -> Answered<Self> {
         check_limit(Self::NAME, "limit", limit)?;
         let parts = call.parts;
-        let sessions = parts.query.sessions(limit, after.as_ref()).await.map_err(unavailable)?;
+        let sessions = parts.query.sessions_of(only, limit, after.as_ref()).await;
+        let sessions = sessions.map_err(unavailable)?;
         let rows = sessions.into_iter().map(|row| row.presentable(&parts.redactor));
         Reply::whole(&rows.collect())
     }

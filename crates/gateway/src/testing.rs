@@ -36,10 +36,10 @@ use avocet_protocol::memory::{
 };
 use avocet_protocol::model::ProviderNames;
 use avocet_protocol::store::{
-    Accepted, AcceptedAs, DeliveredText, Enqueued, History, HistoryAuthor, HistoryHit,
-    HistoryQuery, MemoryScope, MessageStatus, Query, SentState, SessionFilter, SessionRow,
-    SessionStatus, SessionSummary, StoreError, Total, TranscriptPage, UsageBy, UsageRow,
-    WideHistoryQuery,
+    Accepted, AcceptedAs, ChangeSession, DeliveredText, Enqueued, History, HistoryAuthor,
+    HistoryHit, HistoryQuery, MemoryScope, MessageStatus, Query, SentState, SessionFilter,
+    SessionGroup, SessionRow, SessionStatus, SessionSummary, StoreError, Total, TranscriptPage,
+    UsageBy, UsageRow, WideHistoryQuery,
 };
 use avocet_protocol::turn::{
     Origin, SessionReports, TurnEvent, TurnEvents, TurnRecord, TurnState, Undelivered,
@@ -102,6 +102,8 @@ pub struct FakeDaemon {
     pub program_files: Mutex<Vec<ProgramFile>>,
     /// Changes of the answer to the message `m1`.
     pub answer: Mutex<FakeAnswer>,
+    /// The changed labels of sessions.
+    pub labels: Mutex<Vec<ChangeSession>>,
     /// The servers that clients gave to sessions.
     pub given: Mutex<Vec<GivenServers>>,
 }
@@ -135,6 +137,7 @@ impl FakeDaemon {
             tasks: self.clone(),
             dead_letters: self.clone(),
             deletion: self.clone(),
+            labels: self.clone(),
             options: self.clone(),
             session_servers: self.clone(),
             schedules: self.clone(),
@@ -258,20 +261,13 @@ impl Query for FakeDaemon {
     async fn log_status(&self) -> Result<LogStatus, StoreError> {
         Ok(LogStatus::default())
     }
-    async fn sessions(
+    async fn sessions_of(
         &self,
+        group: Option<SessionGroup>,
         limit: u32,
         after: Option<&SessionRow>,
     ) -> Result<Vec<SessionSummary>, StoreError> {
-        let first = after.map_or(0, |row| row.used_at.0 + 1);
-        let one = |used_at| SessionSummary {
-            session: SessionId::parse(&format!("terminal:local:{used_at}")).unwrap(),
-            turns: 1,
-            used_at: Timestamp(used_at),
-            open: None,
-            title: Some(format!("use {KEY} {}", "x".repeat(100))),
-        };
-        Ok((first..1200).take(limit as usize).map(one).collect())
+        Ok(sessions::summaries(group, limit, after))
     }
     async fn transcript_page(
         &self,
@@ -299,8 +295,8 @@ impl Query for FakeDaemon {
         before: Option<DeliveryId>,
     ) -> Result<Vec<DeliveredText>, StoreError> {
         let text = format!("the key is {KEY}");
-        let state = SentState::Sent;
-        let sent = DeliveredText { delivery: DeliveryId(8), at: Timestamp(5), text, state };
+        let (delivery, state, is_plain) = (DeliveryId(8), SentState::Sent, false);
+        let sent = DeliveredText { delivery, at: Timestamp(5), text, state, is_plain };
         Ok(if before.is_some() { Vec::new() } else { vec![sent] })
     }
     async fn message(&self, id: MessageId) -> Result<Option<MessageStatus>, StoreError> {
@@ -308,6 +304,13 @@ impl Query for FakeDaemon {
     }
     async fn sent_files(&self, _: &SessionId, turn: TurnId) -> Result<Vec<Attachment>, StoreError> {
         Ok(if turn == TurnId(1) { web::sent_files() } else { Vec::new() })
+    }
+    async fn received_files(
+        &self,
+        _: &SessionId,
+        message: MessageId,
+    ) -> Result<(Option<TurnId>, Vec<Attachment>), StoreError> {
+        Ok(web::received_files(message))
     }
     async fn session_status(&self, _: &SessionId) -> Result<SessionStatus, StoreError> {
         Err(StoreError::Closed)

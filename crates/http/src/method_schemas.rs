@@ -8,8 +8,8 @@
 use avocet_gateway::{
     AddMemory, AddSchedule, CheckConfig, ListApprovals, ListDeadLetters, ListEvents, ListJobs,
     ListMemories, ListMemoryChanges, ListSchedules, ListSent, ListSessions, ListUsage, SaveConfig,
-    SearchSessions, ShowConfig, ShowDeadLetter, ShowJob, ShowMemory, ShowSchedule, ShowSession,
-    ShowStatus, SocketMethod, SubmitJob, Trace, UndoMemoryChange,
+    SearchSessions, SetSessionOption, ShowConfig, ShowDeadLetter, ShowJob, ShowMemory, ShowOptions,
+    ShowSchedule, ShowSession, ShowStatus, SocketMethod, SubmitJob, Trace, UndoMemoryChange,
 };
 use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
@@ -63,6 +63,8 @@ const ANSWERS: &[TypedBody] = &[
     answer::<SearchSessions>("get", "/v1/search", "200"),
     answer::<ListSessions>("get", "/v1/sessions", "200"),
     answer::<ShowSession>("get", "/v1/sessions/{session}", "200"),
+    answer::<ShowOptions>("get", "/v1/sessions/{session}/options", "200"),
+    answer::<SetSessionOption>("put", "/v1/sessions/{session}/options/{option}", "200"),
     answer::<ListSent>("get", "/v1/sessions/{session}/sent", "200"),
     answer::<ShowStatus>("get", "/v1/status", "200"),
     answer::<ListUsage>("get", "/v1/usage", "200"),

@@ -24,7 +24,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, any, delete, get, post};
+use axum::routing::{MethodRouter, any, delete, get, post, put};
 use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
 
@@ -96,9 +96,15 @@ pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<Arc<HttpState>>)> {
         ("/v1/search", get(sessions::search)),
         ("/v1/sends", post(messages::send)),
         ("/v1/sessions", get(sessions::list)),
-        ("/v1/sessions/{session}", delete(sessions::remove).get(sessions::show)),
+        (
+            "/v1/sessions/{session}",
+            delete(sessions::remove).get(sessions::show).patch(sessions::change),
+        ),
         ("/v1/sessions/{session}/sent", get(sessions::sent)),
         ("/v1/sessions/{session}/files/{turn}/{index}", get(files::of_reply)),
+        ("/v1/sessions/{session}/options", get(sessions::options)),
+        ("/v1/sessions/{session}/options/{option}", put(sessions::set_option)),
+        ("/v1/sessions/{session}/received/{message}/{index}", get(files::of_message)),
         ("/v1/sessions/{session}/stream", get(sessions::stream)),
         ("/v1/status", get(status::status)),
         ("/v1/usage", get(status::usage)),

@@ -6,7 +6,9 @@ use avocet_protocol::ids::{DeliveryId, TurnId};
 use avocet_protocol::session::{
     SessionOption, SessionServer, SessionServerStart, SetSessionOption,
 };
-use avocet_protocol::store::{DeliveredText, SessionRow, SessionSummary, UsageBy, UsageRow};
+use avocet_protocol::store::{
+    ChangeSession, DeliveredText, SessionGroup, SessionRow, SessionSummary, UsageBy, UsageRow,
+};
 use avocet_protocol::turn::TurnRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,11 +26,14 @@ pub struct ListSessions {
     /// `limit` is the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<SessionRow>,
+    /// The group to list. Default: all sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub only: Option<SessionGroup>,
 }
 
 impl Default for ListSessions {
     fn default() -> Self {
-        Self { limit: 50, after: None }
+        Self { limit: 50, after: None, only: None }
     }
 }
 
@@ -126,6 +131,12 @@ pub struct GiveServers {
     pub servers: Vec<SessionServer>,
 }
 
+impl NamesTarget for ChangeSession {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::Session(self.session.clone())
+    }
+}
+
 impl NamesTarget for DeleteSession {
     fn call_target(&self) -> CallTarget {
         CallTarget::Session(self.session.clone())
@@ -169,6 +180,7 @@ impl ListParams for ListSessions {
 }
 
 method!(GiveServers = "session.servers": Self => Vec<SessionServerStart>, Operator, Touches::Everything, outside_libraries);
+method!(ChangeSession = "sessions.change": Self => (), Sender, named_target::<Self>());
 method!(DeleteSession = "sessions.delete": Self => u64, Operator, named_target::<Self>(), outside_libraries);
 method!(ListSessions = "sessions.list": Self => Vec<SessionSummary>, Observer, listed_rows::<Self>(), optional_params);
 method!(ShowOptions = "sessions.options": Self => Vec<SessionOption>, Observer, named_target::<Self>());

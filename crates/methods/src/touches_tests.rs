@@ -45,6 +45,7 @@ fn calls() -> Vec<(&'static str, Value, CallTarget)> {
         ("schedule.change", json!({ "id": "s1", "command": "pause" }), schedule()),
         ("schedule.show", json!({ "id": "s1" }), schedule()),
         ("send", json!({ "chat": CHAT, "text": "hi" }), chat()),
+        ("sessions.change", json!({ "session": CHAT, "title": "x" }), session()),
         ("sessions.delete", json!({ "session": CHAT }), session()),
         ("sessions.options", json!({ "session": CHAT }), session()),
         ("sessions.sent", json!({ "session": CHAT, "limit": 3 }), session()),

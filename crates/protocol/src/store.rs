@@ -18,6 +18,7 @@ mod memory_vectors;
 mod outbox;
 mod query;
 mod schedules;
+mod session_labels;
 mod tasks;
 mod turn_log;
 mod turns;
@@ -64,6 +65,7 @@ pub use query::{
     SessionSummary, TranscriptPage, UsageBy, UsageRow,
 };
 pub use schedules::{DueClaim, DueRun, DueWork, EndedSchedules, Schedules};
+pub use session_labels::{ChangeSession, SessionGroup, SessionLabels};
 pub use tasks::{CancelledTask, TaskPage, TaskView, Tasks, task_name};
 pub use turn_log::{CompactedPast, Family, KeptResult, KeptResults, NewStep, Past, TurnLog};
 pub use turns::{

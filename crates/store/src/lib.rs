@@ -74,6 +74,7 @@ mod schedule_writes;
 mod schedules;
 mod schema;
 mod sent;
+mod session_list;
 mod space;
 mod sqlite_store;
 mod tasks;

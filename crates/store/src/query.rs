@@ -8,14 +8,13 @@ use avocet_protocol::clock::Timestamp;
 use avocet_protocol::daemon::{Ignored, LogStatus, RolledBack, WaitingChat};
 use avocet_protocol::ids::{DeliveryId, MessageId, TurnId, WaitId};
 use avocet_protocol::store::{
-    DeliveredText, MessageStatus, OpenTurn, Query, SessionRow, SessionStatus, SessionSummary,
-    TranscriptPage, UsageBy, UsageRow,
+    DeliveredText, MessageStatus, OpenTurn, Query, SessionGroup, SessionRow, SessionStatus,
+    SessionSummary, TranscriptPage, UsageBy, UsageRow,
 };
-use avocet_protocol::turn::{TurnRecord, TurnState};
+use avocet_protocol::turn::TurnRecord;
 use rusqlite::params;
 
 use crate::consolidations::last_runs;
-use crate::history::text_of;
 use crate::past;
 use crate::rows::chunks::{DELIVERABLE, OPEN_CHUNK};
 use crate::rows::turns::OPEN_TURN;
@@ -23,7 +22,7 @@ use crate::rows::{self, sessions, to_json, turns};
 use crate::turn_record::read_turn;
 use crate::tx::{Db, Result};
 use crate::waits;
-use crate::{SqliteStore, ledger, outcome, sent};
+use crate::{SqliteStore, ledger, outcome, sent, session_list};
 
 #[async_trait]
 impl Query for SqliteStore {
@@ -33,47 +32,14 @@ impl Query for SqliteStore {
         Ok(LogStatus { rolled_back: missing.or(found.rolled_back), ..found })
     }
 
-    async fn sessions(
+    async fn sessions_of(
         &self,
+        group: Option<SessionGroup>,
         limit: u32,
         after: Option<&SessionRow>,
     ) -> Result<Vec<SessionSummary>> {
         let after = after.cloned();
-        self.read(move |db| {
-            db.query_rows(
-                &format!(
-                    "SELECT id, used_at, (SELECT count(*) FROM turns WHERE session = sessions.id) \
-                         AS turns, (SELECT state FROM turns WHERE session = sessions.id \
-                             AND {OPEN_TURN}) AS open, {LAST_MESSAGE} AS last \
-                     FROM sessions WHERE used_at <= ?2 AND (used_at < ?2 OR id > ?3) \
-                         AND id NOT GLOB ?4 \
-                     ORDER BY used_at DESC, id LIMIT ?1"
-                ),
-                params![
-                    limit,
-                    after.as_ref().map_or(i64::MAX, |row| row.used_at.0),
-                    after.as_ref().map_or("", |row| row.session.as_str()),
-                    SessionId::ONE_OFF_PATTERN,
-                ],
-                |row| {
-                    let open: Option<String> = row.get("open")?;
-                    Ok(SessionSummary {
-                        session: rows::parse_column(row, "id")?,
-                        turns: row.get("turns")?,
-                        used_at: Timestamp(row.get("used_at")?),
-                        open: open
-                            .map(|_| {
-                                rows::word_column(row, "open", &TurnState::ALL, TurnState::word)
-                            })
-                            .transpose()?,
-                        title: rows::json_if_any::<Content>(row, "last")?
-                            .as_ref()
-                            .and_then(title_of),
-                    })
-                },
-            )
-        })
-        .await
+        self.read(move |db| session_list::read_sessions(db, group, limit, after.as_ref())).await
     }
 
     async fn open_approvals(&self, limit: u32, after: Option<WaitId>) -> Result<Vec<OpenApproval>> {
@@ -108,6 +74,15 @@ impl Query for SqliteStore {
         self.read(move |db| sent_files(db, &session, turn)).await
     }
 
+    async fn received_files(
+        &self,
+        session: &SessionId,
+        message: MessageId,
+    ) -> Result<(Option<TurnId>, Vec<Attachment>)> {
+        let session = session.clone();
+        self.read(move |db| received_files(db, &session, message)).await
+    }
+
     async fn session_status(&self, session: &SessionId) -> Result<SessionStatus> {
         let (session, default_mode) = (session.clone(), self.default_mode);
         self.read(move |db| session_status(db, &session, default_mode)).await
@@ -122,24 +97,6 @@ impl Query for SqliteStore {
     ) -> Result<Vec<UsageRow>> {
         self.read(move |db| ledger::usage_page(db, by, since, limit, skip)).await
     }
-}
-
-/// The last message of a person in a session. A message that waits for its turn is the newest. The
-/// join goes from the newest turn back, because `inbound` has no index of all messages of a session.
-const LAST_MESSAGE: &str = "coalesce(\
-    (SELECT content FROM inbound WHERE inbound.session = sessions.id AND state = 'queued' \
-         AND inbound.turn IS NULL AND kind = 'text' AND is_bot = 0 ORDER BY id DESC LIMIT 1), \
-    (SELECT content FROM turns CROSS JOIN inbound ON inbound.turn = turns.id \
-         WHERE turns.session = sessions.id AND kind = 'text' AND is_bot = 0 \
-         ORDER BY turns.id DESC, inbound.id DESC LIMIT 1))";
-
-/// Returns the beginning of a message in one line; the names of its files if it has no words.
-fn title_of(content: &Content) -> Option<String> {
-    let said = text_of(content);
-    let text = if said.is_empty() { content.in_short() } else { said };
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let title: String = words.chars().take(SessionSummary::READ_CHARS).collect();
-    (!content.is_empty()).then_some(title)
 }
 
 fn read_transcript(
@@ -177,6 +134,22 @@ fn sent_files(db: Db<'_>, session: &SessionId, turn: TurnId) -> Result<Vec<Attac
         |row| rows::json_column(row, "content"),
     )?;
     Ok(contents.into_iter().flat_map(|content| content.attachments).collect())
+}
+
+fn received_files(
+    db: Db<'_>,
+    session: &SessionId,
+    message: MessageId,
+) -> Result<(Option<TurnId>, Vec<Attachment>)> {
+    let found = db.query_row(
+        "SELECT turn, content FROM inbound WHERE id = ?1 AND session = ?2",
+        params![message.0, session.as_str()],
+        |row| {
+            let turn = row.get::<_, Option<i64>>("turn")?.map(TurnId);
+            Ok((turn, rows::json_column::<Content>(row, "content")?.attachments))
+        },
+    )?;
+    Ok(found.unwrap_or_default())
 }
 
 fn log_status(db: Db<'_>) -> Result<LogStatus> {

@@ -1,4 +1,4 @@
--- The complete schema of version 19, for new databases. The scripts in `migrations/` bring an older database
+-- The complete schema of version 20, for new databases. The scripts in `migrations/` bring an older database
 -- to the same schema. Enumerations are stored as the words of the protocol's types. In the tables that a
 -- turn writes, conditions have no list of three or more values: SQLite builds a temporary table for each.
 
@@ -34,7 +34,11 @@ CREATE TABLE sessions (
     agent      TEXT,                            -- profile chosen for the session; NULL: by the configuration
     effort     TEXT,                            -- thinking effort chosen for the session; NULL: the configured one
     voice      TEXT,                            -- spoken answers (/voice); NULL: the configured ones
-    permission_mode TEXT                        -- chosen for the session (/mode); NULL: default
+    permission_mode TEXT,                       -- chosen for the session (/mode); NULL: default
+    title      TEXT,                            -- given by a person; NULL: the first message
+    title_from INTEGER NOT NULL DEFAULT 0,      -- messages of turns up to this id are no title (/new)
+    is_pinned  INTEGER NOT NULL DEFAULT 0,
+    is_archived INTEGER NOT NULL DEFAULT 0      -- the next message ends that
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_used ON sessions (used_at);
 CREATE INDEX sessions_compact ON sessions (compact_for) WHERE compact_for IS NOT NULL;

@@ -86,6 +86,7 @@ fn read_message(db: Db<'_>, delivery: DeliveryId) -> Result<DeliveredText> {
         at: parts.first().map_or(Timestamp(0), |part| part.at),
         text: texts.join("\n"),
         state: parts.iter().map(|part| part.state).min().unwrap_or(SentState::Dead),
+        is_plain: parts.iter().any(|part| part.is_plain),
     })
 }
 
@@ -94,6 +95,7 @@ struct SentPart {
     text: String,
     state: SentState,
     at: Timestamp,
+    is_plain: bool,
 }
 
 fn part_from_row(row: &Row<'_>) -> RowResult<SentPart> {
@@ -102,5 +104,6 @@ fn part_from_row(row: &Row<'_>) -> RowResult<SentPart> {
         text: content.as_text(),
         state: rows::word_column(row, "state", &SentState::ALL, SentState::word)?,
         at: Timestamp(row.get("created_at")?),
+        is_plain: content.styles.is_some(),
     })
 }

@@ -313,6 +313,22 @@ Capability: TypeAlias = (
 """An ability of a channel. The daemon turns a message into text that needs no other ability."""
 
 
+class ChangeSession(TypedDict):
+    """`sessions.change`: names, pins or archives a conversation. The result is null. What is left
+    out stays as it is.
+    """
+
+    # The session.
+    session: SessionId
+    # The title: one line of at most 80 characters. An empty text removes it, and the first message
+    # is the title again.
+    title: NotRequired[str | None]
+    # `true` to list the session as pinned.
+    is_pinned: NotRequired[bool | None]
+    # `true` to archive the session. The next message ends that.
+    is_archived: NotRequired[bool | None]
+
+
 Timestamp: TypeAlias = int
 """Milliseconds since 1970-01-01T00:00:00Z."""
 
@@ -973,6 +989,8 @@ class DeliveredText(TypedDict):
     text: str
     # The least advanced state of its parts.
     state: SentState
+    # `true` if the text is no longer Markdown: its platform has taken it with styles.
+    is_plain: NotRequired[bool]
 
 
 class SentFile(TypedDict):
@@ -1763,6 +1781,19 @@ class SessionRow(TypedDict):
     session: SessionId
 
 
+SessionGroup: TypeAlias = (
+    Literal[
+        # Neither pinned nor archived.
+        "other",
+        # Pinned, and not archived.
+        "pinned",
+        # Archived.
+        "archived",
+    ]
+)
+"""The sessions of a list."""
+
+
 class ListSessions(TypedDict):
     """`sessions.list`: a list of `SessionSummary`, the last used first."""
 
@@ -1771,6 +1802,8 @@ class ListSessions(TypedDict):
     # `used_at` and `session` of the last row that the client has. A page with fewer rows than
     # `limit` is the last.
     after: NotRequired[SessionRow | None]
+    # The group to list. Default: all sessions.
+    only: NotRequired[SessionGroup | None]
 
 
 class ToolCall(TypedDict):
@@ -2272,9 +2305,13 @@ class SessionSummary(TypedDict):
     used_at: Timestamp
     # The state of its open turn, if it has one.
     open: TurnState | None
-    # The beginning of the last message of a person, in one line without secrets; null without a
-    # message.
+    # The title that a person has given, else the beginning of the first message of a person since
+    # `/new`. In one line without secrets; null without a message.
     title: str | None
+    # `true` if a person has pinned the session.
+    is_pinned: NotRequired[bool]
+    # `true` if a person has archived the session.
+    is_archived: NotRequired[bool]
 
 
 class SetSessionOption(TypedDict):

@@ -38,7 +38,7 @@ impl EditorSession {
         &mut self,
         client: &Client,
     ) -> Result<Option<SessionSummary>, ClientError> {
-        let mut page = ListSessions { limit: FIRST_ROWS, after: None };
+        let mut page = ListSessions { limit: FIRST_ROWS, ..ListSessions::default() };
         for _ in 0..MOST_PAGES {
             let rows: Vec<SessionSummary> = self.call::<ListSessions>(client, &page).await?;
             let is_last = rows.len() < page.limit as usize;
@@ -49,7 +49,7 @@ impl EditorSession {
             if found.is_some() || is_last {
                 return Ok(found);
             }
-            page = ListSessions { limit: MOST_ROWS, after: last };
+            page = ListSessions { limit: MOST_ROWS, after: last, only: None };
         }
         Ok(None)
     }

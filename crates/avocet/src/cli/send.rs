@@ -121,7 +121,7 @@ async fn near_by_daemon(
     if !(turns.is_empty() && sent.is_empty()) {
         return Ok(None);
     }
-    let list = ListSessions { limit: MOST_ROWS, after: None };
+    let list = ListSessions { limit: MOST_ROWS, ..ListSessions::default() };
     let sessions: Vec<SessionSummary> = client.call::<ListSessions>(&list).await?;
     let status: DaemonStatus = client.call::<ShowStatus>(&ShowStatus::default()).await?;
     let accounts = status.channels.into_iter().map(|channel| channel.account);

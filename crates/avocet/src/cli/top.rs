@@ -114,7 +114,7 @@ async fn figures(
     client: Option<&Client>,
 ) -> Result<TopFigures, ClientError> {
     let client = client.ok_or(ClientError::Lost)?;
-    let sessions = ListSessions { limit: MOST_ROWS, after: None };
+    let sessions = ListSessions { limit: MOST_ROWS, ..ListSessions::default() };
     let since = context.clock.now().day_start();
     let usage = ListUsage { by: UsageBy::Model, since, ..ListUsage::default() };
     Ok(TopFigures {

@@ -18,7 +18,7 @@ async fn sessions_list_is_read_page_by_page() {
     let client = world.client().await;
     let (mut all, mut after) = (Vec::<SessionSummary>::new(), None);
     loop {
-        let list = ListSessions { limit: MOST_ROWS, after };
+        let list = ListSessions { limit: MOST_ROWS, after, only: None };
         let page: Vec<SessionSummary> = client.request("sessions.list", &list).await.unwrap();
         let is_last = page.len() < MOST_ROWS as usize;
         let last = page.last().unwrap();
@@ -112,6 +112,31 @@ async fn lists_show_people_and_agents_without_secrets() {
     let unknown = refused(client.request::<Value>("memory.show", &json!({"memory": "m2"})).await);
     assert_eq!(unknown.0, RpcError::NOT_FOUND);
     assert!(unknown.1.starts_with("there is no memory m2"), "{}", unknown.1);
+}
+
+#[tokio::test]
+async fn sessions_change_takes_a_title_in_one_line() {
+    let world = World::new();
+    let client = world.client().await;
+    for (change, expected) in [
+        (json!({"session": session(), "title": " The\n\u{202e}garden "}), Ok("The garden")),
+        (json!({"session": session(), "title": "x".repeat(81)}), Err((-32602, "may have 80"))),
+        (json!({"session": "terminal:local:none", "title": "x"}), Err((-32002, "there is no"))),
+    ] {
+        let answer = client.request::<Value>("sessions.change", &change).await;
+        let changes = world.daemon.labels.lock().unwrap().drain(..).collect::<Vec<_>>();
+        match expected {
+            Ok(title) => {
+                assert_eq!(answer.unwrap(), json!(null));
+                assert_eq!(changes[0].title.as_deref(), Some(title));
+            }
+            Err((code, words)) => {
+                let refusal = refused(answer);
+                assert!(refusal.0 == code && refusal.1.contains(words), "{refusal:?}");
+                assert_eq!(changes, []);
+            }
+        }
+    }
 }
 
 #[tokio::test]

@@ -52,9 +52,8 @@ fn params(method: &str) -> Value {
         "sessions.search" => json!({"words": "hi"}),
         "mcp.approve" | "mcp.tools" => json!({"server": "files"}),
         "memory.show" => json!({"memory": "m1"}),
-        "sessions.show" | "sessions.sent" | "sessions.delete" | "sessions.options" => {
-            json!({"session": session()})
-        }
+        "sessions.show" | "sessions.sent" | "sessions.delete" | "sessions.options"
+        | "sessions.change" => json!({"session": session()}),
         "sessions.set_option" => {
             json!({"session": session(), "option": "model", "value": "default"})
         }

@@ -1,14 +1,18 @@
-//! The deletion and the only setting of conversations.
+//! The deletion, the labels and the only setting of conversations.
 
 use async_trait::async_trait;
 use avocet_protocol::chat::SessionId;
+use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::SenderId;
 use avocet_protocol::session::{
     SessionOption, SessionOptionValue, SessionOptions, SetOptionError, SetSessionOption,
 };
-use avocet_protocol::store::{DeletedSession, SessionDeletion, StoreError};
+use avocet_protocol::store::{
+    ChangeSession, DeletedSession, SessionDeletion, SessionGroup, SessionLabels, SessionRow,
+    SessionSummary, StoreError,
+};
 
-use super::{FakeDaemon, session};
+use super::{FakeDaemon, KEY, session};
 
 /// The session that is always busy.
 pub const BUSY: &str = "terminal:local:busy";
@@ -22,6 +26,37 @@ impl SessionDeletion for FakeDaemon {
             task if task.as_str().starts_with("spawn:") => DeletedSession::OfTask,
             _ => DeletedSession::Unknown,
         })
+    }
+}
+
+/// Returns a page of 1,200 sessions, which are pinned in the list of pinned ones.
+pub(super) fn summaries(
+    group: Option<SessionGroup>,
+    limit: u32,
+    after: Option<&SessionRow>,
+) -> Vec<SessionSummary> {
+    if group == Some(SessionGroup::Archived) {
+        return Vec::new();
+    }
+    let first = after.map_or(0, |row| row.used_at.0 + 1);
+    let one = |used_at| SessionSummary {
+        session: SessionId::parse(&format!("terminal:local:{used_at}")).unwrap(),
+        turns: 1,
+        used_at: Timestamp(used_at),
+        open: None,
+        title: Some(format!("use {KEY} {}", "x".repeat(100))),
+        is_pinned: group == Some(SessionGroup::Pinned),
+        is_archived: false,
+    };
+    (first..1200).take(limit as usize).map(one).collect()
+}
+
+#[async_trait]
+impl SessionLabels for FakeDaemon {
+    async fn change_labels(&self, change: &ChangeSession) -> Result<bool, StoreError> {
+        let is_known = change.session == session();
+        self.labels.lock().unwrap().extend(is_known.then(|| change.clone()));
+        Ok(is_known)
     }
 }
 

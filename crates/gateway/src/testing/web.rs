@@ -13,7 +13,7 @@ use avocet_protocol::channel::{
 };
 use avocet_protocol::chat::{Attachment, AttachmentKind, AttachmentSource, ChatAddress};
 use avocet_protocol::clock::Timestamp;
-use avocet_protocol::ids::{SenderId, TurnId};
+use avocet_protocol::ids::{MessageId, SenderId, TurnId};
 use avocet_protocol::tool::{DirectoryNames, FileStart, Files, FilesError, Workspaces};
 
 use super::FakeDaemon;
@@ -175,6 +175,23 @@ pub(super) fn sent_files() -> Vec<Attachment> {
         file("page.html", "text/html"),
         file("deleted.txt", "text/plain"),
     ]
+}
+
+/// Returns the files of a message: `m1` has a picture, and a file that could not be fetched.
+pub(super) fn received_files(message: MessageId) -> (Option<TurnId>, Vec<Attachment>) {
+    if message != MessageId(1) {
+        return (None, Vec::new());
+    }
+    let picture = Attachment {
+        media_type: Some("image/png".to_owned()),
+        ..Attachment::new(
+            AttachmentKind::Image,
+            AttachmentSource::Workspace("inbox/m1-0.png".to_owned()),
+        )
+    };
+    let lost =
+        Attachment::new(AttachmentKind::Image, AttachmentSource::Lost("too large".to_owned()));
+    (Some(TurnId(1)), vec![picture, lost])
 }
 
 /// A workspace in which every file has the same bytes, except one that was deleted.

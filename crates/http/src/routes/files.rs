@@ -1,11 +1,11 @@
-//! Files: uploads for messages of the web console, and the files of replies.
+//! Files: uploads for messages of the web console, and the files of messages and replies.
 
 use std::sync::Arc;
 
 use avocet_gateway::{Ask, ShowSession, check_rights};
 use avocet_protocol::channel::{UploadSink, UploadedFile};
-use avocet_protocol::chat::{AttachmentSource, MAX_SENT_FILE_BYTES, SessionId};
-use avocet_protocol::ids::TurnId;
+use avocet_protocol::chat::{Attachment, AttachmentSource, MAX_SENT_FILE_BYTES, SessionId};
+use avocet_protocol::ids::{IdError, MessageId, TurnId};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -116,23 +116,72 @@ pub(crate) async fn of_reply(
     caller: HttpCaller,
     PathPart((session, turn, index)): PathPart<(String, String, usize)>,
 ) -> Result<Response, Problem> {
-    let wrong = |error: avocet_protocol::ids::IdError| Problem::bad_request(error.to_string());
-    let session = SessionId::parse(&session).map_err(wrong)?;
-    let turn: TurnId = turn.parse().map_err(wrong)?;
-    let show = ShowSession::new(session);
-    check_rights::<ShowSession>(&state.parts, &caller.0, &show).await?;
-    let session = show.session;
+    let turn = turn.parse::<TurnId>().map_err(|error| malformed(&error))?;
+    let session = readable_session(&state, &caller, &session).await?;
     let _place = state.long_request()?;
     let sent = state.parts.query.sent_files(&session, turn).await;
     let sent = sent.map_err(|error| Problem::unavailable(error.to_string()))?;
     let missing = || Problem::not_found(format!("{turn} of {session} has sent no file {index}"));
     let file = sent.get(index).ok_or_else(missing)?;
-    let AttachmentSource::Workspace(path) = &file.source else { return Err(missing()) };
+    answer_file(&state, Some(turn), file).await?.ok_or_else(missing)
+}
+
+/// Read a file of a message, as the workspace has it now.
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/received/{message}/{index}", tag = "sessions",
+    params(
+        ("session" = String, Path, description = "The session"),
+        ("message" = String, Path, description = "The message, such as `m12`"),
+        ("index" = usize, Path, description = "The place among the files of the message, from 0"),
+    ),
+    responses(
+        (status = 200, description = "The bytes of the file", body = String, content_type = "application/octet-stream"),
+        Problem,
+    ),
+)]
+pub(crate) async fn of_message(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    PathPart((session, message, index)): PathPart<(String, String, usize)>,
+) -> Result<Response, Problem> {
+    let message = message.parse::<MessageId>().map_err(|error| malformed(&error))?;
+    let session = readable_session(&state, &caller, &session).await?;
+    let _place = state.long_request()?;
+    let received = state.parts.query.received_files(&session, message).await;
+    let (turn, files) = received.map_err(|error| Problem::unavailable(error.to_string()))?;
+    let missing = || Problem::not_found(format!("{message} of {session} has no file {index} here"));
+    let file = files.get(index).ok_or_else(missing)?;
+    answer_file(&state, turn, file).await?.ok_or_else(missing)
+}
+
+fn malformed(error: &IdError) -> Problem {
+    Problem::bad_request(error.to_string())
+}
+
+/// Reads the name of a session, whose turns the caller may read.
+async fn readable_session(
+    state: &HttpState,
+    caller: &HttpCaller,
+    session: &str,
+) -> Result<SessionId, Problem> {
+    let session = SessionId::parse(session).map_err(|error| malformed(&error))?;
+    let show = ShowSession::new(session);
+    check_rights::<ShowSession>(&state.parts, &caller.0, &show).await?;
+    Ok(show.session)
+}
+
+/// Returns a file as a download; `None` if the workspace has never had it.
+async fn answer_file(
+    state: &HttpState,
+    turn: Option<TurnId>,
+    file: &Attachment,
+) -> Result<Option<Response>, Problem> {
+    let AttachmentSource::Workspace(path) = &file.source else { return Ok(None) };
     let unreadable = |error: avocet_protocol::tool::FilesError| {
         Problem::not_found(format!("the file cannot be read any more: {error}"))
     };
-    let workspace = state.parts.workspaces.of(Some(turn)).await.map_err(unreadable)?;
+    let workspace = state.parts.workspaces.of(turn).await.map_err(unreadable)?;
     let bytes = workspace.read(path, MAX_SENT_FILE_BYTES).await.map_err(unreadable)?;
     let name = file.name.as_deref().unwrap_or(path);
-    Ok(answer_download(name, file.media_type.as_deref(), bytes))
+    Ok(Some(answer_download(name, file.media_type.as_deref(), bytes)))
 }

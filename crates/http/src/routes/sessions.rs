@@ -1,19 +1,23 @@
-//! Conversations: the list, the search, their turns and other messages, their deletion, and their
-//! events.
+//! Conversations: the list, the search, their turns and other messages, their labels, their settings, their deletion,
+//! and their events.
 
 use std::sync::Arc;
 
-use avocet_gateway::{DeleteSession, ListSent, ListSessions, SearchSessions, ShowSession};
+use avocet_gateway::{
+    ChangeSession, DeleteSession, ListSent, ListSessions, SearchSessions, SetSessionOption,
+    ShowOptions, ShowSession,
+};
 use avocet_protocol::store::SessionRow;
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::caller::HttpCaller;
-use crate::input::{PathPart, QueryPart};
+use crate::input::{JsonBody, PathPart, QueryPart};
 use crate::problem::Problem;
 use crate::sse;
 use crate::state::HttpState;
@@ -29,11 +33,14 @@ pub(crate) struct SessionsQuery {
     /// The last row of the page before, as `USED_AT/SESSION`.
     #[param(value_type = Option<String>)]
     after: Option<String>,
+    /// The group to list: `pinned`, `archived`, or `other` for the rest. Default: all.
+    #[param(value_type = Option<String>)]
+    only: Option<String>,
 }
 
 impl Default for SessionsQuery {
     fn default() -> Self {
-        Self { limit: 50, after: None }
+        Self { limit: 50, after: None, only: None }
     }
 }
 
@@ -106,11 +113,12 @@ pub(crate) struct DeletedTurns {
 pub(crate) async fn list(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
-    QueryPart(SessionsQuery { limit, after }): QueryPart<SessionsQuery>,
+    QueryPart(SessionsQuery { limit, after, only }): QueryPart<SessionsQuery>,
 ) -> Result<Json<Value>, Problem> {
     let after = after.map(|after| after.parse::<SessionRow>()).transpose();
     let after = after.map_err(|error| Problem::bad_request(format!("after: {error}")))?;
-    state.call::<ListSessions>(&caller, json!({ "limit": limit, "after": after })).await.map(Json)
+    let params = json!({ "limit": limit, "after": after, "only": only });
+    state.call::<ListSessions>(&caller, params).await.map(Json)
 }
 
 /// Show the turns of a conversation, oldest first.
@@ -158,6 +166,83 @@ pub(crate) async fn sent(
 ) -> Result<Json<Value>, Problem> {
     let params = json!({ "session": session, "limit": limit, "before": before });
     state.call::<ListSent>(&caller, params).await.map(Json)
+}
+
+/// The labels of a conversation. What is left out stays as it is.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SessionLabelsBody {
+    /// One line of at most 80 characters. An empty text removes the title.
+    #[serde(default)]
+    title: Option<String>,
+    /// `true` to list the session as pinned.
+    #[serde(default)]
+    is_pinned: Option<bool>,
+    /// `true` to archive the session. The next message ends that.
+    #[serde(default)]
+    is_archived: Option<bool>,
+}
+
+/// Name, pin or archive a conversation.
+#[utoipa::path(
+    patch, path = "/v1/sessions/{session}", tag = "sessions", request_body = SessionLabelsBody,
+    params(("session" = String, Path, example = "terminal:local:me", description = "The session")),
+    responses((status = 204, description = "It is changed"), Problem),
+)]
+pub(crate) async fn change(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    PathPart(session): PathPart<String>,
+    JsonBody(labels): JsonBody<SessionLabelsBody>,
+) -> Result<StatusCode, Problem> {
+    let SessionLabelsBody { title, is_pinned, is_archived } = labels;
+    let params = json!({
+        "session": session, "title": title, "is_pinned": is_pinned, "is_archived": is_archived,
+    });
+    state.call::<ChangeSession>(&caller, params).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// List the settings of a conversation with their values: the model, the thinking effort, the mode.
+#[utoipa::path(
+    get, path = "/v1/sessions/{session}/options", tag = "sessions",
+    params(("session" = String, Path, description = "The session; it may be new")),
+    responses((status = 200, description = "The settings"), Problem),
+)]
+pub(crate) async fn options(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    PathPart(session): PathPart<String>,
+) -> Result<Json<Value>, Problem> {
+    state.call::<ShowOptions>(&caller, json!({ "session": session })).await.map(Json)
+}
+
+/// The value of a setting.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OptionValue {
+    /// One of the values that the setting lists.
+    value: String,
+}
+
+/// Choose the value of a setting of a conversation.
+#[utoipa::path(
+    put, path = "/v1/sessions/{session}/options/{option}", tag = "sessions",
+    request_body = OptionValue,
+    params(
+        ("session" = String, Path, description = "The session; it may be new"),
+        ("option" = String, Path, example = "model", description = "The name of the setting"),
+    ),
+    responses((status = 200, description = "All settings after the change"), Problem),
+)]
+pub(crate) async fn set_option(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    PathPart((session, option)): PathPart<(String, String)>,
+    JsonBody(OptionValue { value }): JsonBody<OptionValue>,
+) -> Result<Json<Value>, Problem> {
+    let params = json!({ "session": session, "option": option, "value": value });
+    state.call::<SetSessionOption>(&caller, params).await.map(Json)
 }
 
 /// Delete a conversation.

@@ -150,3 +150,25 @@ async fn file_of_a_reply_is_a_download_of_the_workspace() {
     let foreign = exchange(world.server, &TestRequest { line, head, body: "" }.bytes()).await;
     assert_eq!(foreign.status, 403, "{foreign:?}");
 }
+
+#[tokio::test]
+async fn file_of_a_message_is_a_download_of_the_workspace() {
+    let world = World::new();
+    let read = async |place: &str| {
+        world.ask(&format!("GET /v1/sessions/terminal:local:a/received/{place}"), "").await
+    };
+    let picture = read("m1/0").await;
+    assert_eq!((picture.status, picture.body.as_str()), (200, "bytes"), "{picture:?}");
+    assert_eq!(picture.header("content-type"), Some("image/png"));
+    assert_eq!(picture.header("content-security-policy"), Some("default-src 'none'; sandbox"));
+    for (place, status, says) in [
+        ("m1/1", 404, "has no file 1 here"),
+        ("m1/2", 404, "has no file 2 here"),
+        ("m2/0", 404, "has no file 0 here"),
+        ("x/0", 400, ""),
+    ] {
+        let refused = read(place).await;
+        assert_eq!(refused.status, status, "{place}: {refused:?}");
+        assert!(refused.body.contains(says), "{place}: {refused:?}");
+    }
+}

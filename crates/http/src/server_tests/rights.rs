@@ -13,8 +13,9 @@ async fn client_limited_to_a_chat_reaches_no_other_chat_by_any_path() {
     let world = World::new();
     *world.daemon.status.lock().unwrap() = Some(super::routes::status());
     world.daemon.log.add("terminal:local:a", "hi");
-    let more: [(&str, &str); 8] = [
+    let more: [(&str, &str); 9] = [
         ("GET /v1/sessions/terminal:local:a/files/t1/0", ""),
+        ("GET /v1/sessions/terminal:local:a/received/m1/0", ""),
         ("POST /v1/files", "x"),
         ("GET /v1/sessions/terminal:local:a/stream", ""),
         ("GET /v1/messages/m1", ""),

@@ -89,12 +89,22 @@ pub(super) const CASES: &[Case] = &[
     ("GET /v1/sessions?after=x", "", 400, "after: "),
     ("GET /v1/sessions?page=2", "", 400, "unknown field `page`"),
     ("GET /v1/sessions?limit=many", "", 400, "limit"),
+    ("GET /v1/sessions?only=pinned&limit=1", "", 200, r#""is_pinned":true"#),
+    ("GET /v1/sessions?only=archived", "", 200, "[]"),
+    ("GET /v1/sessions?only=x", "", 400, "sessions.list"),
+    ("PATCH /v1/sessions/terminal:local:a", r#"{"title": "The garden", "is_pinned": true}"#, 204, ""),
+    ("PATCH /v1/sessions/terminal:local:none", "{}", 404, "there is no session terminal:local:none"),
+    ("PATCH /v1/sessions/terminal:local:a", r#"{"name": "x"}"#, 400, "unknown key `name`"),
     ("GET /v1/sessions/terminal:local:a", "", 200, r#""id":"t1""#),
     ("GET /v1/sessions/terminal%3Alocal%3Aa?before=t1", "", 200, "[]"),
     ("GET /v1/sessions/nowhere", "", 400, "sessions.show: "),
     ("DELETE /v1/sessions/terminal:local:a", "", 200, r#"{"turns":3}"#),
     ("DELETE /v1/sessions/terminal:local:busy", "", 409, "has an open turn"),
     ("DELETE /v1/sessions/terminal:local:none", "", 404, "there is no session"),
+    ("GET /v1/sessions/terminal:local:a/options", "", 200, r#""option":"model""#),
+    ("PUT /v1/sessions/terminal:local:a/options/model", r#"{"value": "a/b"}"#, 200, r#""value":"a/b""#),
+    ("PUT /v1/sessions/terminal:local:a/options/model", r#"{"value": "c"}"#, 400, "is no value of model"),
+    ("PUT /v1/sessions/terminal:local:a/options/model", r#"{"value": "owner"}"#, 403, "only owners choose its model"),
     ("GET /v1/sessions/nowhere/stream", "", 400, "session id"),
     ("GET /v1/usage", "", 200, r#""of":"model since 0""#),
     ("GET /v1/usage?by=day&since=5&limit=7&skip=1", "", 200, r#""of":"day since 5""#),
@@ -275,6 +285,7 @@ async fn openapi_operations_are_served_and_tell_their_problem() {
             }
             let path = path.replace("{session}", "terminal:local:none").replace("{id}", "x");
             let path = path.replace("{turn}", "t7").replace("{index}", "0");
+            let path = path.replace("{message}", "m7").replace("{option}", "model");
             let line = format!("{} {path}", method.to_uppercase());
             let answer = world.ask(&line, "").await;
             assert!(![0, 405].contains(&answer.status), "{line}: {answer:?}");

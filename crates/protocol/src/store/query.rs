@@ -14,7 +14,7 @@ use crate::clock::Timestamp;
 use crate::daemon::LogStatus;
 use crate::ids::{DeliveryId, IdError, MessageId, TurnId, WaitId};
 use crate::model::{Effort, Usage, VoiceMode};
-use crate::store::{StoreError, Total};
+use crate::store::{SessionGroup, StoreError, Total};
 use crate::tool::WaitKind;
 use crate::turn::{TurnFailure, TurnRecord, TurnState};
 use avocet_text::Redactor;
@@ -29,6 +29,16 @@ pub trait Query: fmt::Debug + Send + Sync {
     /// behind that row.
     async fn sessions(
         &self,
+        limit: u32,
+        after: Option<&SessionRow>,
+    ) -> Result<Vec<SessionSummary>, StoreError> {
+        self.sessions_of(None, limit, after).await
+    }
+
+    /// Like [`Self::sessions`], only of one group; `None` for all.
+    async fn sessions_of(
+        &self,
+        group: Option<SessionGroup>,
         limit: u32,
         after: Option<&SessionRow>,
     ) -> Result<Vec<SessionSummary>, StoreError>;
@@ -70,6 +80,14 @@ pub trait Query: fmt::Debug + Send + Sync {
         session: &SessionId,
         turn: TurnId,
     ) -> Result<Vec<Attachment>, StoreError>;
+
+    /// Returns the files of a message of a session in order, with the turn that has taken it in. Empty
+    /// if the message is not of that session.
+    async fn received_files(
+        &self,
+        session: &SessionId,
+        message: MessageId,
+    ) -> Result<(Option<TurnId>, Vec<Attachment>), StoreError>;
 
     /// The state of one session.
     async fn session_status(&self, session: &SessionId) -> Result<SessionStatus, StoreError>;
@@ -153,10 +171,16 @@ pub struct SessionSummary {
     pub used_at: Timestamp,
     /// The state of its open turn, if it has one.
     pub open: Option<TurnState>,
-    /// The beginning of the last message of a person, in one line without secrets; `None`
-    /// without a message.
+    /// The title that a person has given, else the beginning of the first message of a person since
+    /// `/new`. In one line without secrets; `None` without a message.
     #[serde(default)]
     pub title: Option<String>,
+    /// `true` if a person has pinned the session.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_pinned: bool,
+    /// `true` if a person has archived the session.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_archived: bool,
 }
 
 impl SessionSummary {
@@ -185,6 +209,9 @@ pub struct DeliveredText {
     pub text: String,
     /// The least advanced state of its parts.
     pub state: SentState,
+    /// `true` if the text is no longer Markdown: its platform has taken it with styles.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_plain: bool,
 }
 
 /// The state of a delivery, from the worst to the best.

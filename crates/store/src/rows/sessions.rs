@@ -16,7 +16,7 @@ use crate::tx::{Db, Result, Tx};
 pub(crate) fn use_session(tx: &Tx<'_>, session: &SessionId) -> Result<Option<QueueMode>> {
     tx.db.query_one(
         "INSERT INTO sessions (id, used_at) VALUES (?1, ?2) \
-         ON CONFLICT DO UPDATE SET used_at = excluded.used_at RETURNING mode",
+         ON CONFLICT DO UPDATE SET used_at = excluded.used_at, is_archived = 0 RETURNING mode",
         params![session.as_str(), tx.now.0],
         mode_if_any,
     )

@@ -18,6 +18,8 @@ fn figures(sessions: usize) -> TopFigures {
             _ => None,
         },
         title: None,
+        is_pinned: false,
+        is_archived: false,
     };
     let up = LastExchanges { success: Some(Timestamp(NOW.0 - 5000)), failure: None };
     let channel = |account: &str, fault: Option<&str>| ChannelStatus {

@@ -39,8 +39,8 @@ use async_trait::async_trait;
 use avocet_protocol::access::People;
 use avocet_protocol::store::{
     Audit, Consolidations, DeadLetters, EventLog, History, Inbox, Jobs, KeptResults, Ledger,
-    Memories, MemoryFiles, MemoryVectors, Outbox, Query, Schedules, Tasks, TurnLog, Turns,
-    UpkeepLedger,
+    Memories, MemoryFiles, MemoryVectors, Outbox, Query, Schedules, SessionLabels, Tasks, TurnLog,
+    Turns, UpkeepLedger,
 };
 
 /// A log that can be opened and killed.
@@ -70,6 +70,7 @@ pub struct Ports {
     pub history: Arc<dyn History>,
     pub people: Arc<dyn People>,
     pub query: Arc<dyn Query>,
+    pub labels: Arc<dyn SessionLabels>,
     pub audit: Arc<dyn Audit>,
     pub jobs: Arc<dyn Jobs>,
     pub tasks: Arc<dyn Tasks>,
@@ -97,6 +98,7 @@ impl Ports {
             + History
             + People
             + Query
+            + SessionLabels
             + Audit
             + Jobs
             + Tasks
@@ -120,6 +122,7 @@ impl Ports {
             history: store.clone(),
             people: store.clone(),
             query: store.clone(),
+            labels: store.clone(),
             audit: store.clone(),
             jobs: store.clone(),
             tasks: store.clone(),
@@ -213,8 +216,10 @@ rules! {
         search_history_keeps_the_trust_of_a_text
         search_all_history_searches_every_conversation_or_those_of_a_filter;
     lists:
-        sessions_have_the_last_message_of_a_person_as_title
+        sessions_have_the_first_message_since_new_as_title
+        sessions_keep_the_labels_that_people_give_them
         sent_lists_messages_outside_of_the_turns_of_a_session
+        sent_tells_text_with_styles_from_markdown
         sent_shows_the_worst_state_of_the_parts
         sent_includes_the_chats_linked_to_a_session;
     waits:

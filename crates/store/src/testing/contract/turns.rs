@@ -337,6 +337,9 @@ pub async fn set_attachments_is_accepted_only_while_the_turn_runs(backend: &impl
     log.set_attachments(turn.id, id, &saved).await.unwrap();
     let not_ours = log.set_attachments(turn.id, later, &saved).await;
     assert_eq!(not_ours, Err(StoreError::Stale(later.to_string())));
+    let query = &world.ports.query;
+    assert_eq!(query.received_files(&a, id).await.unwrap(), (Some(turn.id), saved.clone()));
+    assert_eq!(query.received_files(&session("b"), id).await.unwrap(), (None, Vec::new()));
 
     drop(log);
     let world = world.restart().await;
