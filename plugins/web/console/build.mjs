@@ -1,9 +1,8 @@
-// Builds dist/: one script, one style sheet, the page, and the record of checksums.
-// The same sources and versions give the same bytes.
+// Builds dist/: the page, its script and style sheet, those of formulas with their fonts, and the record of
+// checksums. The same sources and versions give the same bytes.
 
 import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { build } from "esbuild";
@@ -14,36 +13,94 @@ const HERE = fileURLToPath(new URL("./", import.meta.url));
 
 const at = (path) => `${HERE}${path}`;
 
-/** Bundles one entry and writes it under the hash of its content. Returns the file's name. */
-async function bundle(entry, kind) {
+/** Every browser of the page reads WOFF2. */
+const onlyWoff2 = {
+  name: "only WOFF2",
+  setup({ onLoad }) {
+    onLoad({ filter: /katex\.css$/, namespace: "file" }, ({ path }) => {
+      const contents = readFileSync(path, "utf8").replace(/, url\([^)]*\.(?:woff|ttf)\) format\("[a-z]+"\)/g, "");
+      return { contents, loader: "css" };
+    });
+  },
+};
+
+/** Bundles one entry and writes it under the hash of its content. Returns its address. */
+async function bundle(entry, name, kind, define = {}) {
   const result = await build({
     absWorkingDir: HERE,
     entryPoints: [entry],
     bundle: true,
     minify: true,
     write: false,
+    outdir: at("dist/assets"),
     format: "esm",
     target: ["es2022", "chrome110", "firefox115", "safari16.4"],
     jsx: "automatic",
     jsxImportSource: "preact",
     legalComments: "none",
     charset: "utf8",
-    define: { "process.env.NODE_ENV": '"production"' },
+    loader: { ".woff2": "file" },
+    assetNames: "[name]-[hash]",
+    publicPath: "/assets",
+    plugins: [onlyWoff2],
+    define: { "process.env.NODE_ENV": '"production"', ...define },
   });
-  const bytes = result.outputFiles[0].contents;
-  const hash = createHash("sha256").update(bytes).digest("hex").slice(0, 12);
-  const name = `console-${hash}.${kind}`;
-  writeFileSync(at(`dist/assets/${name}`), bytes);
-  return basename(name);
+  let address;
+  for (const { path, contents } of result.outputFiles) {
+    if (!path.endsWith(`.${kind}`)) {
+      writeFileSync(path, contents);
+      continue;
+    }
+    address = keep(name, kind, contents);
+  }
+  return address;
+}
+
+/** Writes a file under the hash of its content. Returns its address. */
+function keep(name, kind, contents) {
+  const hash = createHash("sha256").update(contents).digest("hex").slice(0, 12);
+  const address = `/assets/${name}-${hash}.${kind}`;
+  writeFileSync(at(`dist${address}`), contents);
+  return address;
+}
+
+/** The description of the page for systems that install it. */
+function manifest(icon) {
+  const image = (name, size, purpose) => ({ src: icon[name], sizes: `${size}x${size}`, type: "image/png", purpose });
+  return JSON.stringify({
+    name: "Avocet",
+    short_name: "Avocet",
+    description: "Conversations with the agent",
+    id: "/",
+    start_url: "/",
+    scope: "/",
+    display: "standalone",
+    background_color: "#ffffff",
+    theme_color: "#17585a",
+    icons: [
+      image("icon-192", 192, "any"),
+      image("icon-512", 512, "any"),
+      image("icon-maskable", 512, "maskable"),
+      { src: "/icon.svg", sizes: "any", type: "image/svg+xml", purpose: "any" },
+    ],
+  });
 }
 
 rmSync(at("dist"), { recursive: true, force: true });
 mkdirSync(at("dist/assets"), { recursive: true });
-const script = await bundle("src/main.tsx", "js");
-const style = await bundle("src/styles/index.css", "css");
-const page = readFileSync(at("src/index.html"), "utf8")
-  .replace("{{script}}", `/assets/${script}`)
-  .replace("{{style}}", `/assets/${style}`);
+const formulas = {
+  FORMULA_SCRIPT: JSON.stringify(await bundle("src/formulas/katex.ts", "formulas", "js")),
+  FORMULA_STYLE: JSON.stringify(await bundle("src/formulas/katex.css", "formulas", "css")),
+};
+const script = await bundle("src/main.tsx", "console", "js", formulas);
+const style = await bundle("src/styles/index.css", "console", "css");
+const icon = Object.fromEntries(
+  ["icon-192", "icon-512", "icon-maskable"].map((name) => [name, keep(name, "png", readFileSync(at(`src/icons/${name}.png`)))]),
+);
+const places = { script, style, icon: icon["icon-192"], manifest: keep("console", "webmanifest", manifest(icon)) };
+const page = readFileSync(at("src/index.html"), "utf8").replace(/\{\{(\w+)\}\}/g, (_, name) => places[name]);
 writeFileSync(at("dist/index.html"), page);
 copyFileSync(at("src/icon.svg"), at("dist/icon.svg"));
+// The licence asks that its text goes with every copy.
+copyFileSync(at("node_modules/katex/LICENSE"), at("dist/assets/katex-license.txt"));
 writeChecksums();

@@ -1,7 +1,9 @@
 import { useEffect } from "preact/hooks";
 
 import { token } from "./api.js";
+import { startAway, unseen } from "./away.js";
 import { Frame } from "./frame/Frame.js";
+import { pageTitle } from "./hooks.js";
 import { startKeys } from "./keys.js";
 import { startLive } from "./live.js";
 import { loginCode } from "./login.js";
@@ -16,9 +18,15 @@ export function App() {
   const code = useStore(loginCode);
   const route = useRoute();
   useEffect(() => {
+    startAway();
     startLive();
     startKeys();
   }, []);
+  const title = useStore(pageTitle);
+  const news = useStore(unseen);
+  useEffect(() => {
+    document.title = `${news > 0 ? `(${news}) ` : ""}${title === "" ? "" : `${title} · `}Avocet`;
+  }, [title, news]);
   if (present === null || code !== null) {
     return <SignIn code={code} />;
   }

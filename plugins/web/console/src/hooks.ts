@@ -154,8 +154,5 @@ export const pageTitle = new Store("");
 
 /** Sets the title of the page while the component is shown. */
 export function useTitle(title: string): void {
-  useEffect(() => {
-    pageTitle.set(title);
-    document.title = `${title} · Avocet`;
-  }, [title]);
+  useEffect(() => pageTitle.set(title), [title]);
 }

@@ -1,6 +1,7 @@
 /**
  * The event stream of the tab. A hidden tab closes it, because browsers allow few connections for a
- * host, and reports a gap when it is shown again.
+ * host, and reports a gap when it is shown again. One hidden tab of the browser keeps its stream, so that
+ * the person is told of answers (`away.ts`).
  */
 
 import { token } from "./api.js";
@@ -22,8 +23,13 @@ interface Subscription {
   listener: Listener;
 }
 
+/** The lock of the hidden tab that keeps its stream. */
+const LOCK = "avocet.away";
+
 const subscriptions = new Set<Subscription>();
 let stop: (() => void) | null = null;
+let isWatching = false;
+let endWatch: (() => void) | null = null;
 
 /**
  * Calls the listener for each event of the kinds: `turn.done`, or `turn` for all kinds of turns; an
@@ -48,13 +54,43 @@ export function reloadAll(): void {
 }
 
 function adjust(): void {
-  const isWanted = !document.hidden && token.get() !== null;
+  adjustWatch();
+  const isWanted = (!document.hidden || isWatching) && token.get() !== null;
   if (isWanted && stop === null) {
     connection.set("connecting");
     stop = open();
   } else if (!isWanted && stop !== null) {
     stop();
     stop = null;
+  }
+}
+
+/** A hidden tab asks for the lock, keeps its stream until the answer, and gives the lock back when it is shown. */
+function adjustWatch(): void {
+  if (!document.hidden) {
+    endWatch?.();
+    endWatch = null;
+    isWatching = false;
+  } else if (endWatch === null && "locks" in navigator) {
+    const end = new AbortController();
+    const shown = new Promise<void>((resolve) => end.signal.addEventListener("abort", () => resolve()));
+    endWatch = () => end.abort();
+    isWatching = true;
+    const hold = (isHeld: boolean) => {
+      if (!end.signal.aborted) {
+        isWatching = isHeld;
+        adjust();
+      }
+      return isHeld ? shown : Promise.resolve();
+    };
+    const wait = () => navigator.locks.request(LOCK, { signal: end.signal }, () => hold(true));
+    const ask = navigator.locks.request(LOCK, { ifAvailable: true }, (lock) => {
+      if (lock === null) {
+        void wait().catch(() => undefined);
+      }
+      return hold(lock !== null);
+    });
+    ask.catch(() => undefined);
   }
 }
 

@@ -1,7 +1,7 @@
 // All views: they open without errors, axe finds nothing, the keyboard is enough, and an idle page is quiet.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 
 import { answered, assertNoProblems, composer, newChat, say, scenarios, visit } from "../testing/console.js";
 
@@ -136,6 +136,32 @@ scenario("a configuration with a fault is refused with its line", async (t, test
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText(/^Saved\. /).waitFor();
   assert.equal(readFileSync(tested.home.config, "utf8"), `# A comment\n${before}`);
+  assertNoProblems(page);
+});
+
+scenario("secrets of the configuration are hidden, and stay when it is saved", async (t, tested, options) => {
+  const before = readFileSync(tested.home.config, "utf8");
+  const secret = "sk-hidden-123";
+  const withSecret = before.replace('kind = "openai"', `kind = "openai"\napi_key = "${secret}"`);
+  writeFileSync(tested.home.config, withSecret);
+  t.after(() => writeFileSync(tested.home.config, before));
+  const page = await tested.open(t, options);
+  await visit(page, "config");
+  const field = page.getByRole("textbox", { name: "Configuration" });
+  await field.waitFor();
+  const shown = await field.inputValue();
+  assert.match(shown, /api_key = "•+ 1"/);
+  await field.fill(`# A note\n${shown}`);
+  await page.getByRole("button", { name: "Check" }).click();
+  await page.getByText("It can be saved.").waitFor();
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText(/^Saved\. /).waitFor();
+  assert.equal(readFileSync(tested.home.config, "utf8"), `# A note\n${withSecret}`);
+  assert.ok(!(await page.content()).includes(secret));
+  await page.getByRole("button", { name: "Show secrets" }).click();
+  assert.equal(await field.inputValue(), `# A note\n${withSecret}`);
+  await page.getByRole("button", { name: "Hide secrets" }).click();
+  assert.ok(!(await field.inputValue()).includes(secret));
   assertNoProblems(page);
 });
 

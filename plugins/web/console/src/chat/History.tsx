@@ -13,6 +13,8 @@ interface Props<Row extends { key: string }> {
   onOlder: () => void;
   /** The key of a row that the view opens at, once it is loaded. */
   target: string | undefined;
+  /** The searched words in that row. */
+  words: string | undefined;
   /** A new value brings the view to the end: the reader has sent a message. */
   endRequest: number;
   /** Shown after the newest row. */
@@ -24,14 +26,14 @@ interface Props<Row extends { key: string }> {
  * reader's place otherwise. Only a part of the rows is in the document.
  */
 export function History<Row extends { key: string }>(props: Props<Row>) {
-  const { rows, render, hasOlder, onOlder, target, endRequest, end } = props;
+  const { rows, render, hasOlder, onOlder, target, words, endRequest, end } = props;
   const box = useRef<HTMLDivElement>(null);
   const [range, setRange] = useRange(rows);
   const follow = useFollowEnd(box);
   const first = Math.max(rows.length - range.from, 0);
   const shown = rows.slice(first, rows.length - range.to);
   useKeptPlace(box, `${shown[0]?.key} ${hasOlder}`, follow.isFollowing);
-  useTarget({ box, rows, target, range, setRange, onReached: follow.leaveEnd });
+  useTarget({ box, rows, target, words, range, setRange, onReached: follow.leaveEnd });
 
   const showOlder = () => {
     if (range.from < rows.length) {

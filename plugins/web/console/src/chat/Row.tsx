@@ -1,11 +1,11 @@
 import { useMemo } from "preact/hooks";
 
 import { dayName } from "../format.js";
-import { Markdown } from "../markdown/Markdown.js";
 import { State } from "../parts/index.js";
 import type { OpenApproval } from "../types.js";
 import type { Item } from "./items.js";
 import type { LiveTurn } from "./liveTurn.js";
+import { NoticeText } from "./Notice.js";
 import { MessageTime } from "./Person.js";
 import { Turn } from "./Turn.js";
 
@@ -28,7 +28,7 @@ export function Row({ item, isNewDay, live, approvals, onAnswer }: Props) {
           <Turn turn={item.turn} live={live} approvals={approvals} onAnswer={onAnswer} />
         ) : (
           <article class="agent" aria-label="Notice">
-            <Markdown text={item.sent.text} />
+            <NoticeText text={item.sent.text} isPlain={item.sent.is_plain ?? false} />
             <footer class="turn-foot">
               <MessageTime at={item.at} />
               <span>Notice</span>

@@ -1,11 +1,7 @@
-import { errorText, path, send } from "../api.js";
-import { useAction } from "../hooks.js";
+import { path } from "../api.js";
 import { Markdown } from "../markdown/Markdown.js";
-import { Button } from "../parts/index.js";
+import { Download, isPicture, Picture } from "../parts/index.js";
 import type { LoggedCall, ToolCall, TurnRecord } from "../types.js";
-
-/** The time that a browser has to read a file. */
-const KEEP_MS = 30_000;
 
 /** `true` for a call of the tool `message` that has sent something to the chat of its own turn. */
 export function isSentHere({ call, state }: LoggedCall, session: string): boolean {
@@ -40,7 +36,7 @@ export function SentByTool({ turn, call }: Props) {
       {names.length > 0 && (
         <ul class="files" aria-label="Files">
           {names.map((name, at) => (
-            <li key={at}><Download session={turn.session} turn={turn.id} index={first + at} name={name} /></li>
+            <li key={at}><SentFile address={path("sessions", turn.session, "files", turn.id, String(first + at))} name={name} /></li>
           ))}
         </ul>
       )}
@@ -55,27 +51,7 @@ function filesBefore(turn: TurnRecord, call: LoggedCall): number {
   return before.reduce((sum, other) => sum + filesOf(other).length, 0);
 }
 
-interface DownloadProps {
-  session: string;
-  turn: string;
-  index: number;
-  name: string;
-}
-
-/** A link cannot send the token, so the button loads the file and hands it to the browser. */
-function Download({ session, turn, index, name }: DownloadProps) {
-  const downloading = useAction(async () => {
-    const response = await send(path("sessions", session, "files", turn, String(index)), undefined, {});
-    const url = URL.createObjectURL(await response.blob());
-    const link = Object.assign(document.createElement("a"), { href: url, download: name });
-    link.click();
-    // Some browsers read the object only after this function has returned.
-    setTimeout(() => URL.revokeObjectURL(url), KEEP_MS);
-  });
-  return (
-    <>
-      <Button icon="download" isBusy={downloading.isRunning} onClick={() => void downloading.run()}>{name}</Button>
-      {downloading.error !== undefined && <span class="fault" role="alert"> {errorText(downloading.error)}</span>}
-    </>
-  );
+/** A picture is shown, any other file is a button. */
+function SentFile({ address, name }: { address: string; name: string }) {
+  return isPicture(name) ? <Picture address={address} name={name} /> : <Download address={address} name={name} />;
 }

@@ -4,7 +4,7 @@ import { ApprovalCard } from "../approvals/ApprovalCard.js";
 import { Markdown } from "../markdown/Markdown.js";
 import { CopyButton } from "../parts/index.js";
 import { href } from "../router.js";
-import type { LoggedCall, OpenApproval, TurnRecord } from "../types.js";
+import type { LoggedCall, LoggedInbound, OpenApproval, TurnRecord } from "../types.js";
 import { Calls } from "./Calls.js";
 import { isOpen, messagesOf } from "./items.js";
 import { isLogged, type LiveTurn } from "./liveTurn.js";
@@ -37,7 +37,7 @@ export function Turn({ turn, live, approvals, onAnswer }: Props) {
         {approvals.map((approval) => <ApprovalCard key={approval.id} approval={approval} />)}
         {isOpen(turn) && approvals.length === 0 && <Status turn={turn} live={live} />}
         {turn.state === "cancelled" && <p class="notice neutral">{asSentence(turn.notice ?? "stopped")}</p>}
-        <Footer turn={turn} message={messages[0]?.id} />
+        <Footer turn={turn} first={messages[0]} onAsk={onAnswer} />
       </article>
     </>
   );
@@ -100,13 +100,25 @@ function asSentence(text: string): string {
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
-function Footer({ turn, message }: { turn: TurnRecord; message: string | undefined }) {
+interface FooterProps {
+  turn: TurnRecord;
+  /** The message that started the turn. */
+  first: LoggedInbound | undefined;
+  /** Sends a message; `null` if the session is read only. */
+  onAsk: ((text: string) => void) | null;
+}
+
+function Footer({ turn, first, onAsk }: FooterProps) {
   const last = isOpen(turn) ? undefined : turn.steps.at(-1);
+  const question = first?.message.inbound.content.text ?? "";
   return (
     <footer class="turn-foot">
       <MessageTime at={turn.started_at} />
       {last && last.calls.length === 0 && last.text !== "" && <CopyButton text={last.text} />}
-      {message && <a href={href("trace", message)}>Trace</a>}
+      {!isOpen(turn) && onAsk !== null && question !== "" && (
+        <button type="button" class="link" onClick={() => onAsk(question)}>Ask again</button>
+      )}
+      {first && <a href={href("trace", first.id)}>Trace</a>}
     </footer>
   );
 }

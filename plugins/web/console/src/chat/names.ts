@@ -29,7 +29,15 @@ export function shortName(session: string): string {
   return session.split(":").slice(2).join(":") || session;
 }
 
-/** `true` if messages can be written to the session in this page. */
-export function isWritable(session: string): boolean {
+/** `true` for chats of the console, whose answers appear here alone. */
+export function isOwnChannel(session: string): boolean {
   return session.startsWith("web:");
+}
+
+/** Sessions of work without a chat of people: tasks, jobs, schedules, requests of programs. */
+const WITHOUT_PEOPLE = new Set(["spawn", "job", "schedule", "http", "mcp"]);
+
+/** `true` if messages can be written to the session in this page. Its channel gets the answers. */
+export function isWritable(session: string): boolean {
+  return session.split(":").length > 2 && !WITHOUT_PEOPLE.has(channelOf(session));
 }

@@ -2,6 +2,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
+import { showHit } from "./hit.js";
 import { afterNewRows, around, NEWEST, type Range } from "./window.js";
 
 /** The element that scrolls. Its first child has the rows. */
@@ -100,13 +101,15 @@ interface TargetOptions {
   box: Box;
   rows: readonly { key: string }[];
   target: string | undefined;
+  /** The searched words, which the view opens at within the row. */
+  words: string | undefined;
   range: Range;
   setRange: (range: Range) => void;
   onReached: () => void;
 }
 
 /** Scrolls to a row once, as soon as it is loaded. */
-export function useTarget({ box, rows, target, range, setRange, onReached }: TargetOptions): void {
+export function useTarget({ box, rows, target, words, range, setRange, onReached }: TargetOptions): void {
   const isDone = useRef(target === undefined);
   const at = isDone.current ? -1 : rows.findIndex(({ key }) => key === target);
   useLayoutEffect(() => {
@@ -121,6 +124,9 @@ export function useTarget({ box, rows, target, range, setRange, onReached }: Tar
     isDone.current = true;
     onReached();
     row.scrollIntoView({ block: "start" });
+    if (words !== undefined) {
+      showHit(box.current!, row, words);
+    }
   }, [at, range]);
 }
 

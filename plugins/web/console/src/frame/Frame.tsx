@@ -10,6 +10,7 @@ import { IconButton } from "../parts/index.js";
 import { go } from "../router.js";
 import { routes } from "../routes.js";
 import { useStore } from "../store.js";
+import { AwayQuestion } from "./AwayQuestion.js";
 import { KeysDialog } from "./KeysDialog.js";
 import { Sidebar } from "./Sidebar.js";
 
@@ -49,6 +50,7 @@ export function Frame({ active, children }: Props) {
       </Drawer>
       <main id="main" class="main" tabIndex={-1} inert={isDrawerOpen}>
         <ConnectionBar />
+        <AwayQuestion />
         {children}
       </main>
       <KeysDialog isOpen={isHelpOpen} onClose={() => setHelpOpen(false)} />

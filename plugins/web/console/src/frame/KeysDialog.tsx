@@ -5,8 +5,9 @@ const KEYS = [
   { keys: ["/"], effect: "Go to the search or to the message" },
   { keys: ["n"], effect: "New chat" },
   { keys: ["?"], effect: "Show this help" },
-  { keys: ["Esc"], effect: "Close a dialog or the navigation" },
+  { keys: ["Esc"], effect: "Stop the answer, or close a dialog or the navigation" },
   { keys: ["Enter"], effect: "Send the message" },
+  { keys: ["↑"], effect: "Bring back your last message in an empty field" },
   { keys: ["Shift", "Enter"], effect: "New line in the message" },
 ];
 

@@ -1,14 +1,23 @@
-import { get } from "../api.js";
-import { shortName } from "../chat/names.js";
+import { channelOf, isOwnChannel, shortName } from "../chat/names.js";
 import { useLoad } from "../hooks.js";
 import { href, useRoute } from "../router.js";
+import { loadSessions } from "../sessions/summaries.js";
 import type { SessionSummary } from "../types.js";
 
 const SHOWN = 6;
+const MOST_PINNED = 20;
+
+/** Loads the pinned sessions, and those that were used last. */
+async function load(signal: AbortSignal): Promise<SessionSummary[]> {
+  const [pinned, others] = await Promise.all([
+    loadSessions({ limit: MOST_PINNED, only: "pinned" }, signal),
+    loadSessions({ limit: SHOWN, only: "other" }, signal),
+  ]);
+  return [...pinned, ...others];
+}
 
 /** The sessions that were used last. After an error nothing is shown here; the view Sessions shows the error. */
 export function RecentChats({ onLeave }: { onLeave: () => void }) {
-  const load = (signal: AbortSignal) => get<SessionSummary[]>("/v1/sessions", { limit: SHOWN }, signal);
   const { data } = useLoad(load, [], { on: ["message.queued", "turn.running"] });
   const { name, parts } = useRoute();
   if (data === undefined || data.length === 0) {
@@ -28,6 +37,7 @@ export function RecentChats({ onLeave }: { onLeave: () => void }) {
               onClick={onLeave}
             >
               <span>{title || shortName(session)}</span>
+              {!isOwnChannel(session) && <span class="nav-channel">{channelOf(session)}</span>}
             </a>
           </li>
         ))}

@@ -1,6 +1,8 @@
 import type { Token, Tokens } from "marked";
 import type { ComponentChildren } from "preact";
 
+import { Formula } from "./Formula.js";
+import { isFormula } from "./tex.js";
 import { decodeEntities, safeLink } from "./safety.js";
 
 /** The content of a paragraph, a cell or a heading. */
@@ -9,6 +11,9 @@ export function Inline({ tokens = [] }: { tokens?: Token[] | undefined }) {
 }
 
 function Piece({ token }: { token: Tokens.Generic }) {
+  if (isFormula(token)) {
+    return <Formula formula={token} />;
+  }
   const inner = () => <Inline tokens={token.tokens} />;
   switch (token.type) {
     case "strong":

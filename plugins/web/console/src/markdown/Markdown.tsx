@@ -1,17 +1,21 @@
 /** Markdown as Preact nodes. Raw HTML is shown as text. */
 
-import { Lexer, type Token, type Tokens } from "marked";
+import { Marked, type Token, type Tokens } from "marked";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 
 import { Code } from "../parts/Code.js";
+import { Formula } from "./Formula.js";
+import { formulaExtensions, isFormula } from "./tex.js";
 import { Inline } from "./Inline.js";
+
+const marked = new Marked({ extensions: formulaExtensions });
 
 /** Longer texts are shown as they are, because the work would block the page. */
 const LONGEST = 400_000;
 
 export function Markdown({ text }: { text: string }) {
-  const blocks = useMemo(() => (text.length > LONGEST ? null : Lexer.lex(text)), [text]);
+  const blocks = useMemo(() => (text.length > LONGEST ? null : marked.lexer(text)), [text]);
   if (blocks === null) {
     return <div class="plain-text">{text}</div>;
   }
@@ -25,6 +29,9 @@ function Block({ token, level }: { token: Token; level?: number | undefined }) {
 }
 
 function block(token: Token, level: number | undefined): ComponentChildren {
+  if (isFormula(token)) {
+    return <Formula formula={token} />;
+  }
   const known = token as Tokens.Generic;
   switch (known.type) {
     case "space":

@@ -6,12 +6,14 @@ import { IconButton } from "./Button.js";
 interface Props {
   title: string;
   isOpen: boolean;
+  /** Default: `plain`. `picture` takes the whole screen. */
+  look?: "plain" | "picture";
   onClose: () => void;
   children: ComponentChildren;
 }
 
 /** A modal dialog. Escape and a click beside it close it; the browser keeps the focus inside. */
-export function Dialog({ title, isOpen, onClose, children }: Props) {
+export function Dialog({ title, isOpen, look = "plain", onClose, children }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
@@ -31,7 +33,7 @@ export function Dialog({ title, isOpen, onClose, children }: Props) {
     }
   };
   return (
-    <dialog ref={dialog} class="dialog" aria-labelledby={id} onClose={onClose} onClick={closeBeside}>
+    <dialog ref={dialog} class={`dialog ${look}`} aria-labelledby={id} onClose={onClose} onClick={closeBeside}>
       <div class="dialog-body">
         <header class="dialog-head">
           <h2 id={id}>{title}</h2>

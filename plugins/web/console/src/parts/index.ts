@@ -7,6 +7,7 @@ export { Empty } from "./Empty.js";
 export { Icon } from "./Icon.js";
 export { Loaded } from "./Loaded.js";
 export { Page } from "./Page.js";
+export { Download, isPicture, Picture } from "./Picture.js";
 export { Problem } from "./Problem.js";
 export { Skeleton, Spinner } from "./Spinner.js";
 export { Table, type Column } from "./Table.js";

@@ -19,7 +19,7 @@ export function SearchResults({ words }: { words: string }) {
           <ul class="list" aria-label="Messages">
             {found.map((hit) => (
               <li key={`${hit.turn}/${hit.author}/${hit.text}`}>
-                <a class="list-link" href={href("chat", hit.session, hit.turn)}>
+                <a class="list-link" href={href("chat", hit.session, hit.turn, words)}>
                   <span class="list-title"><Marked text={hit.text} words={words} /></span>
                   <span class="list-details">
                     <Badge>{channelOf(hit.session)}</Badge>

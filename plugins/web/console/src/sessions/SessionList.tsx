@@ -1,38 +1,55 @@
 import { useState } from "preact/hooks";
 
-import { get, path, remove } from "../api.js";
 import { channelOf, newChat, shortName } from "../chat/names.js";
 import { counted } from "../format.js";
 import { useLoad } from "../hooks.js";
-import { reloadAll } from "../live.js";
-import { Badge, Button, ConfirmButton, Empty, Loaded, State, Time } from "../parts/index.js";
+import { Badge, Button, Empty, Icon, Loaded, State, Tabs, Time } from "../parts/index.js";
 import { href } from "../router.js";
 import type { SessionSummary } from "../types.js";
+import { SessionMenu } from "./SessionMenu.js";
+import { loadSessions } from "./summaries.js";
 
 const PAGE = 50;
+const MOST_PINNED = 500;
 const EVENTS = ["message.queued", "turn"];
 
+const TABS = [
+  { name: "current", title: "Current" },
+  { name: "archived", title: "Archived" },
+] as const;
+
 export function SessionList() {
+  const [tab, setTab] = useState<"current" | "archived">("current");
+  return (
+    <Tabs label="Sessions" tabs={TABS} selected={tab} onSelect={setTab}>
+      <Rows key={tab} isArchive={tab === "archived"} />
+    </Tabs>
+  );
+}
+
+interface LoadedRows {
+  pinned: SessionSummary[];
+  rows: SessionSummary[];
+}
+
+function Rows({ isArchive }: { isArchive: boolean }) {
   const [pages, setPages] = useState(1);
-  const sessions = useLoad((signal) => loadPages(pages, signal), [], { on: EVENTS });
+  const sessions = useLoad((signal) => loadRows(isArchive, pages, signal), [], { on: EVENTS });
   const showMore = () => {
     setPages(pages + 1);
     sessions.reload();
   };
   return (
     <Loaded load={sessions} failure="The sessions could not be loaded">
-      {(rows) =>
-        rows.length === 0 ? (
-          <Empty icon="sessions" title="No sessions yet">
-            <p>Each chat with the agent is a session, on any channel.</p>
-            <Button onClick={newChat}>Start the first chat</Button>
-          </Empty>
+      {({ pinned, rows }) =>
+        pinned.length + rows.length === 0 ? (
+          <NoSessions isArchive={isArchive} />
         ) : (
           <>
             <ul class="list" aria-label="Sessions">
-              {rows.map((row) => <SessionItem key={row.session} row={row} />)}
+              {[...pinned, ...rows].map((row) => <SessionItem key={row.session} row={row} />)}
             </ul>
-            {rows.length % PAGE === 0 && (
+            {rows.length > 0 && rows.length % PAGE === 0 && (
               <Button class="more" isBusy={sessions.isLoading} onClick={showMore}>Show more</Button>
             )}
           </>
@@ -42,33 +59,43 @@ export function SessionList() {
   );
 }
 
+function NoSessions({ isArchive }: { isArchive: boolean }) {
+  if (isArchive) {
+    return <Empty icon="sessions" title="The archive is empty">A conversation is archived in its menu. The next message brings it back.</Empty>;
+  }
+  return (
+    <Empty icon="sessions" title="No sessions yet">
+      <p>Each chat with the agent is a session, on any channel.</p>
+      <Button onClick={newChat}>Start the first chat</Button>
+    </Empty>
+  );
+}
+
 /** Loads all shown pages again, because a message moves its session to the top. */
-async function loadPages(pages: number, signal: AbortSignal): Promise<SessionSummary[]> {
+async function loadRows(isArchive: boolean, pages: number, signal: AbortSignal): Promise<LoadedRows> {
+  const pinned = isArchive ? [] : await loadSessions({ limit: MOST_PINNED, only: "pinned" }, signal);
   const rows: SessionSummary[] = [];
   for (let page = 0; page < pages; page += 1) {
     const last = rows.at(-1);
     const after = last && `${last.used_at}/${last.session}`;
-    const more = await get<SessionSummary[]>("/v1/sessions", { limit: PAGE, after }, signal);
+    const more = await loadSessions({ limit: PAGE, after, only: isArchive ? "archived" : "other" }, signal);
     rows.push(...more);
     if (more.length < PAGE) {
       break;
     }
   }
-  return rows;
+  return { pinned, rows };
 }
 
 function SessionItem({ row }: { row: SessionSummary }) {
-  const { session, title, turns, used_at, open } = row;
+  const { session, title, turns, used_at, open, is_pinned } = row;
   const name = shortName(session);
-  const deleteSession = async () => {
-    await remove(path("sessions", session));
-    reloadAll();
-  };
   return (
     <li>
       <a class="list-link" href={href("chat", session)}>
         <span class="list-title">{title || name}</span>
         <span class="list-details">
+          {is_pinned && <span class="pinned"><Icon name="pin" size={14} />Pinned</span>}
           <Badge>{channelOf(session)}</Badge>
           {title && <span>{name}</span>}
           <span>{counted(turns, "turn")}</span>
@@ -76,17 +103,7 @@ function SessionItem({ row }: { row: SessionSummary }) {
           {open && <State word={open} />}
         </span>
       </a>
-      <ConfirmButton
-        look="quiet"
-        class="square"
-        icon="trash"
-        aria-label={`Delete ${name}`}
-        title="Delete"
-        question="Delete this conversation?"
-        details={`All messages of ${session} are removed from the log. This cannot be undone.`}
-        confirm="Delete"
-        action={deleteSession}
-      />
+      <SessionMenu row={row} />
     </li>
   );
 }

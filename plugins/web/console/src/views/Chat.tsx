@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { useApprovals } from "../approvals/open.js";
 import { Announcer } from "../chat/Announcer.js";
@@ -8,12 +8,12 @@ import { Composer } from "../chat/Composer.js";
 import { useConversation, type Snapshot } from "../chat/conversation.js";
 import { History } from "../chat/History.js";
 import { isOpen, itemsOf, takenMessages, type Item } from "../chat/items.js";
-import { channelOf, isWritable, MAIN_CHAT, shortName } from "../chat/names.js";
+import { channelOf, isOwnChannel, isWritable, MAIN_CHAT } from "../chat/names.js";
 import { useOutbox } from "../chat/outgoing.js";
+import { ownTexts } from "../chat/ownTexts.js";
 import { Row } from "../chat/Row.js";
 import { Waiting } from "../chat/Waiting.js";
 import { ApprovalCard } from "../approvals/ApprovalCard.js";
-import { useTitle } from "../hooks.js";
 import { Empty, Problem, Skeleton } from "../parts/index.js";
 import type { ViewProps } from "../routes.js";
 import { useStore } from "../store.js";
@@ -21,11 +21,10 @@ import type { MessageAttachment, OpenApproval } from "../types.js";
 
 const NO_APPROVALS: readonly OpenApproval[] = [];
 
-/** The address has the session, and after a search the turn. */
+/** The address has the session, and after a search the turn and the words. */
 export function Chat({ parts }: ViewProps) {
   const session = parts[0] || MAIN_CHAT;
-  const target = parts[1];
-  useTitle(shortName(session));
+  const [, target, words] = parts;
   const conversation = useConversation(session);
   const state = useStore(conversation.state);
   const outbox = useOutbox(session);
@@ -46,6 +45,9 @@ export function Chat({ parts }: ViewProps) {
     setSends((count) => count + 1);
   }, [outbox]);
   const openTurn = turns.find(isOpen);
+  const latest = useRef({ turns, waiting });
+  latest.current = { turns, waiting };
+  const earlier = useCallback(() => ownTexts(latest.current.turns, latest.current.waiting), []);
 
   // The day of the oldest loaded row may have begun earlier, so its line waits until no older rows are left.
   const row = (item: Item, before: Item | undefined) => {
@@ -84,15 +86,20 @@ export function Chat({ parts }: ViewProps) {
           hasOlder={!isComplete}
           onOlder={() => void conversation.loadOlder()}
           target={target}
+          words={words}
           endRequest={sends}
           end={end}
         />
       </Body>
       <Announcer turns={turns} />
+      {canWrite && !isOwnChannel(session) && <OtherChannel session={session} />}
       {canWrite ? (
         <Composer
           session={session}
           isRunning={openTurn !== undefined}
+          isWaiting={openTurn?.state === "waiting"}
+          canAttach={isOwnChannel(session)}
+          earlier={earlier}
           onSend={send}
           onStop={() => send("/stop")}
         />
@@ -137,14 +144,11 @@ function NoMessages({ canWrite }: { canWrite: boolean }) {
   );
 }
 
+/** Says where the answers of a chat of another channel go. */
+function OtherChannel({ session }: { session: string }) {
+  return <p class="other-channel">This conversation takes place on {channelOf(session)}. The agent answers there, and here you read along.</p>;
+}
+
 function ReadOnly({ session }: { session: string }) {
-  const channel = channelOf(session);
-  if (channel === "terminal") {
-    return <p class="read-only">This conversation belongs to a terminal. Write in it with <code>avocet chat</code>.</p>;
-  }
-  return (
-    <p class="read-only">
-      This conversation takes place on {channel}. You can only read it here. To write, use {channel}.
-    </p>
-  );
+  return <p class="read-only">This is work without a chat: {channelOf(session)}. You can only read it.</p>;
 }

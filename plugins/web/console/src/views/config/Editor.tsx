@@ -40,10 +40,16 @@ export function Editor({ file, onReload }: Props) {
         onInput={draft.edit}
         onSave={save}
       />
-      <p class="hint config-hint" id={hintId}>Tab indents. To leave the field with the keyboard, press Esc and then Tab.</p>
+      <p class="hint config-hint" id={hintId}>
+        Tab indents. To leave the field with the keyboard, press Esc and then Tab.
+        {draft.isMasked && " Dots stand for secrets: leave them to keep a secret, or write a new one in their place."}
+      </p>
       <div class="config-actions">
         <p role="status">{stateText(draft)}</p>
         <div class="actions">
+          {draft.hasSecrets && (
+            <Button look="quiet" onClick={() => draft.showSecrets(draft.isMasked)}>{draft.isMasked ? "Show secrets" : "Hide secrets"}</Button>
+          )}
           <Button isBusy={checking.isRunning} onClick={() => void checking.run()}>Check</Button>
           <Button look="primary" isBusy={saving.isRunning} disabled={!draft.canSave} onClick={() => void saving.run()}>Save</Button>
         </div>
