@@ -342,7 +342,7 @@ impl MarkdownRenderer {
         }
     }
 
-    /// Shows a table as a list: the first cell of each row, and below it the others by their heads.
+    /// Shows a table as a list: the first cell of each row, and below it the others, each with its head.
     fn push_rows(&mut self, table: &TextTable) {
         self.out.begin_block();
         for (number, row) in table.entries().enumerate() {
@@ -351,7 +351,10 @@ impl MarkdownRenderer {
             }
             self.out.begin_item("• ".to_owned());
             let mut cells = row.into_iter();
-            if let Some((_, first)) = cells.next() {
+            if let Some((head, first)) = cells.next() {
+                if !head.is_empty() && !first.is_empty() {
+                    self.out.push(&format!("{head}: "));
+                }
                 self.out.push_styled(first, &Style::Bold);
             }
             for (head, cell) in cells.filter(|(_, cell)| !cell.is_empty()) {

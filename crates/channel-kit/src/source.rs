@@ -1,12 +1,12 @@
-//! Prepares Markdown as models write it: formulas stay as they are written, and emphasis works between
-//! letters of languages without spaces.
+//! Prepares Markdown as models write it: formulas and addresses stay as they are written, and emphasis
+//! works between letters of languages without spaces.
 
 use crate::fences::fenced_blocks;
 
 /// Marks an edge of emphasis. Sanitised text has no such character, and `pieces` removes it.
 pub(crate) const EDGE: char = '\u{2060}';
 
-/// Returns Markdown whose formulas are escaped, and whose emphasis is recognised next to punctuation.
+/// Returns Markdown whose formulas and addresses are escaped, and whose emphasis is recognised next to punctuation.
 pub(crate) fn prepare_source(markdown: &str) -> String {
     with_edges(&with_formulas(markdown))
 }
@@ -17,7 +17,8 @@ pub(crate) fn prepare_escaped(markdown: &str) -> String {
     with_edges(markdown)
 }
 
-/// Escapes the punctuation of formulas in `\(…\)`, `\[…\]`, `$$…$$` and `$…$`, outside of code.
+/// Escapes the punctuation of formulas in `\(…\)`, `\[…\]`, `$$…$$` and `$…$`, and the marks of emphasis
+/// in addresses, outside of code.
 fn with_formulas(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
@@ -33,13 +34,17 @@ fn with_formulas(text: &str) -> String {
 /// Escapes the punctuation of formulas in a text without fenced code.
 fn escape_formulas(text: &str, out: &mut String) {
     let mut rest = text;
-    while let Some(at) = rest.find(['`', '\\', '$']) {
+    while let Some(at) = rest.find(['`', '\\', '$', 'h']) {
         let (before, from) = rest.split_at(at);
         out.push_str(before);
         let taken = if from.starts_with('`') {
             let code = code_length(from);
             out.push_str(&from[..code]);
             code
+        } else if from.starts_with('h') {
+            let address = address_length(from, out.chars().next_back());
+            escape_address(&from[..address], out);
+            address.max(1)
         } else if let Some(formula) = formula_length(from, out.chars().next_back()) {
             escape_formula(&from[..formula], out);
             formula
@@ -70,6 +75,37 @@ fn code_length(from: &str) -> usize {
     ticks
 }
 
+/// Returns the bytes of the address that begins with this `h`, without marks of emphasis and punctuation
+/// at its end; 1 if none begins here. In angle brackets, Markdown reads an address as it is.
+fn address_length(from: &str, before: Option<char>) -> usize {
+    const ENDS: [char; 8] = ['<', '>', '"', '\'', '`', '|', ']', '\\'];
+    let is_address = from.starts_with("https://") || from.starts_with("http://");
+    if !is_address || before.is_some_and(|c| c.is_alphanumeric() || "<\"'=".contains(c)) {
+        return 1;
+    }
+    let mut depth = 0_u32;
+    let end = from.find(|c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' if depth == 0 => return true,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        c.is_whitespace() || ENDS.contains(&c)
+    });
+    let address = &from[..end.unwrap_or(from.len())];
+    address.trim_end_matches(['*', '_', '~', '.', ',', ';', ':', '!', '?']).len().max(1)
+}
+
+fn escape_address(address: &str, out: &mut String) {
+    for c in address.chars() {
+        if matches!(c, '*' | '_' | '~') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+}
+
 /// Returns the bytes of the formula that begins here.
 fn formula_length(from: &str, before: Option<char>) -> Option<usize> {
     const PAIRS: [(&str, &str); 4] = [("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$")];
@@ -87,6 +123,10 @@ fn formula_length(from: &str, before: Option<char>) -> Option<usize> {
                 && has_command(inner)
         }
         // A link or a remark in brackets may be escaped, too.
+        "\\[" => {
+            let is_link = from[open.len() + inner.len() + close.len()..].starts_with('(');
+            has_command(inner) || (!is_link && inner.contains(['=', '^', '_']))
+        }
         _ => has_command(inner),
     };
     let fits = is_mathematics && !inner.trim().is_empty() && !inner.contains("\n\n");
@@ -144,6 +184,8 @@ fn is_without_spaces(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use avocet_protocol::chat::Style;
+
     use super::*;
     use crate::render;
 
@@ -154,17 +196,44 @@ mod tests {
             r"\[ \frac{a}{b} = \{x_1, x_2\} \]",
             r"$$\sum_{i=0}^n a_i * b_i * c$$",
             r"With $\alpha_1 * x_2 * y$ it ends.",
+            r"So \[ x^2 * y * z = 1 \] holds.",
         ] {
             assert_eq!(render(formula).text, formula);
         }
         for (markdown, text) in [
             (r"It costs $5 and *not* $6.", "It costs $5 and not $6."),
             (r"\[not a link\](x)", "[not a link](x)"),
+            (r"\[a_b\](x) and \[see below\]", "[a_b](x) and [see below]"),
             (r"`\(code\)` and \*", r"\(code\) and *"),
             ("a \\", "a \\"),
         ] {
             assert_eq!(render(markdown).text, text);
         }
+    }
+
+    #[test]
+    fn render_keeps_the_marks_of_addresses() {
+        for address in [
+            "https://a.example/*x*/__init__.py",
+            "http://a.example/~ann~~/_x_(*y*)",
+            "https://a.example/?q=*&r=_b_#_c_",
+        ] {
+            assert_eq!(render(address).text, address);
+            assert_eq!(
+                render(&format!("(see {address}), *now*")).text,
+                format!("(see {address}), now")
+            );
+            assert_eq!(render(&format!("**{address}**")).text, address);
+            assert_eq!(render(&format!("`{address}`")).text, address);
+            assert_eq!(render(&format!("<{address}>")).text, address);
+        }
+        let link = render("[a](https://a.example/*x*_y_) *b*");
+        assert_eq!(link.text, "a b");
+        let url = Style::Link { url: "https://a.example/*x*_y_".to_owned() };
+        assert_eq!(link.styles[0].style, url);
+        let emphasis = render("*https://a.example/b* and _http://c.example/_, the *hat*");
+        assert_eq!(emphasis.text, "https://a.example/b and http://c.example/, the hat");
+        assert_eq!(emphasis.styles.len(), 3);
     }
 
     #[test]
