@@ -3,15 +3,16 @@
 
 use avocet_channel_kit::{Converted, Unreadable};
 use avocet_protocol::chat::{ChatKind, Content, Inbound, Sender};
-use avocet_protocol::ids::{IdError, SenderId};
+use avocet_protocol::ids::{DedupeKey, IdError, SenderId};
 use serde_json::{Value, json};
-use teloxide::types::{ChatId, Message, MessageEntity, MessageId, User};
+use teloxide::types::{ChatId, Message, MessageEntity, MessageId, ThreadId, User};
 
 use crate::bot::{Audience, BotIdentity};
 use crate::convert::NOT_MENTIONED;
 use crate::message::{ButtonPress, corrected_at, no_correction};
 use crate::numbers::read_integer;
 use crate::raw_chat::{Fields, read_chat, read_topic};
+use crate::update::STOPPED_DRAFT;
 use crate::{raw_content, rich_text, update};
 
 /// The fields that a message needs besides its sender, and optional fields, which are dropped one
@@ -35,6 +36,8 @@ impl BotIdentity<'_> {
             self.raw_edit(message)
         } else if let Some(query) = fields("callback_query") {
             self.raw_press(query)
+        } else if let Some(stopped) = fields(STOPPED_DRAFT) {
+            self.stopped_draft(stopped, &raw["update_id"])
         } else if update::is_undecodable(raw) {
             Ok(Converted::Ignored("unreadable"))
         } else {
@@ -116,6 +119,21 @@ impl BotIdentity<'_> {
             Some(reason) => Ok(Converted::Ignored(reason)),
             None => corrected_at(self.raw_message(message)?, edited.into()),
         }
+    }
+
+    /// Converts a press of the button below a draft to the command `/stop`. The platform does not name
+    /// the person, because only private chats have drafts.
+    fn stopped_draft(&self, stopped: &Fields, update_id: &Value) -> Result<Converted, IdError> {
+        let (chat, draft) = (read_chat(stopped), stopped.get("draft_id").and_then(read_integer));
+        let (Some((chat, ChatKind::Private)), Some(draft)) = (chat, draft) else {
+            return Ok(OTHER);
+        };
+        let topic = stopped.get("message_thread_id").and_then(read_integer);
+        let topic = topic.and_then(|topic| Some(ThreadId(MessageId(topic.try_into().ok()?))));
+        let Some(sender) = sender(stopped, chat, ChatKind::Private)? else { return Ok(OTHER) };
+        let key = DedupeKey::parse(&format!("stop{draft}.{update_id}"))?;
+        let stop = Inbound::new(self.address(chat, topic)?, sender, key, Content::text("/stop"));
+        Ok(Converted::Inbound(Box::new(Inbound { from_platform: true, ..stop })))
     }
 
     fn raw_press(&self, query: &Fields) -> Result<Converted, IdError> {

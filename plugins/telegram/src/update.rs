@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use teloxide::requests::Payload;
-use teloxide::types::{AllowedUpdate, CallbackQueryId, Me, Message, MessageKind, UpdateKind};
+use teloxide::types::{CallbackQueryId, Me, Message, MessageKind, UpdateKind};
 
 use crate::checklists::ChecklistChange;
 use crate::direct_topics::DirectTopic;
@@ -26,16 +26,15 @@ pub(crate) struct GetUpdates {
     pub(crate) limit: Option<u8>,
     /// Seconds that the poll may stay open.
     pub(crate) timeout: u32,
-    pub(crate) allowed_updates: &'static [AllowedUpdate],
+    pub(crate) allowed_updates: &'static [&'static str],
 }
 
-/// The kinds of updates that the bot receives.
-pub(crate) const ALLOWED_UPDATES: &[AllowedUpdate] = &[
-    AllowedUpdate::Message,
-    AllowedUpdate::EditedMessage,
-    AllowedUpdate::CallbackQuery,
-    AllowedUpdate::MessageReaction,
-];
+/// The kinds of updates that the bot receives. teloxide does not know all of them.
+pub(crate) const ALLOWED_UPDATES: &[&str] =
+    &["message", "edited_message", "callback_query", "message_reaction", STOPPED_DRAFT];
+
+/// The kind of update that reports a press of the button below a draft (Bot API 10.3).
+pub(crate) const STOPPED_DRAFT: &str = "stopped_message_generation";
 
 impl Payload for GetUpdates {
     type Output = Vec<Value>;

@@ -14,7 +14,6 @@ use reqwest::Url;
 use serde::Serialize;
 use serde_json::Value;
 use teloxide::requests::Payload;
-use teloxide::types::AllowedUpdate;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::update::{self, ALLOWED_UPDATES};
@@ -53,7 +52,7 @@ pub(crate) struct SetWebhook {
     secret_token: String,
     /// Always 1, because Telegram promises no order of the requests on several connections.
     max_connections: u8,
-    allowed_updates: &'static [AllowedUpdate],
+    allowed_updates: &'static [&'static str],
 }
 
 impl Payload for SetWebhook {

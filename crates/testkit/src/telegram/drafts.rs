@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::TelegramFake;
 use super::bot::BotState;
+use super::chats::describe;
 use super::methods::message_text;
 use super::wire::{ApiError, MethodCall};
 
@@ -22,8 +23,15 @@ impl BotState {
         }
         let number = call.int("draft_id").filter(|number| *number != 0);
         let number = number.ok_or_else(|| ApiError::bad_request("draft_id must be non-zero"))?;
+        let flag = |name: &str| match call.json(name)? {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(flag),
+            Some(_) => Err(ApiError::bad_request(format!("{name} must be a boolean"))),
+        };
+        let (can_stop, keep_on_stop) = (flag("can_stop")?, flag("keep_on_stop")?);
         let until = self.now.after(DRAFT_KEPT);
         self.drafts.shown.insert(unsent.chat, (number, formatted.text, until));
+        self.drafts.stop_buttons.insert(unsent.chat, (can_stop, keep_on_stop));
         Ok(Value::Bool(true))
     }
 }
@@ -32,6 +40,21 @@ impl TelegramFake {
     /// Makes it a server that knows drafts.
     pub fn learn_drafts(&self) {
         self.change(|bot| bot.drafts.are_known = true);
+    }
+
+    /// The user presses the button that stops the shown draft (Bot API 10.3). Returns the id of the
+    /// update, if the bot gets it.
+    pub fn stop_draft(&self, user: i64) -> Option<i64> {
+        self.change(|bot| {
+            let (number, ..) = bot.drafts.shown.get(&user).expect("a draft is shown").clone();
+            let (can_stop, is_kept) = bot.drafts.stop_buttons[&user];
+            assert!(can_stop, "the draft has no button");
+            if !is_kept {
+                bot.drafts.shown.remove(&user);
+            }
+            let body = json!({ "chat": describe(user), "draft_id": number });
+            bot.push("stopped_message_generation", body)
+        })
     }
 
     /// Returns the draft that a person sees in a private chat.

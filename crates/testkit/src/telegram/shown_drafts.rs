@@ -11,6 +11,9 @@ pub(super) struct ShownDrafts {
     pub(super) are_known: bool,
     /// The number, the text and the end of each draft, by chat.
     pub(super) shown: BTreeMap<i64, (i64, String, Timestamp)>,
+    /// For the last draft of each chat: `true` if it has a button that stops it, and `true` if it
+    /// stays then.
+    pub(super) stop_buttons: BTreeMap<i64, (bool, bool)>,
 }
 
 impl ShownDrafts {

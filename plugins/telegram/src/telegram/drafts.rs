@@ -70,6 +70,10 @@ struct SendMessageDraft {
     draft_id: i64,
     text: String,
     entities: Vec<MessageEntity>,
+    /// `true` to show a button that stops the answer (Bot API 10.3). Older servers ignore both fields.
+    can_stop: bool,
+    /// `true` to show the draft after the button was pressed, until the bot sends the message.
+    keep_on_stop: bool,
 }
 
 impl Payload for SendMessageDraft {
@@ -108,6 +112,8 @@ impl Telegram {
             draft_id: turn.0,
             text: text.text,
             entities,
+            can_stop: true,
+            keep_on_stop: true,
         };
         let clock = self.clock.as_ref();
         match self.api.call_within::<IgnoredAny, _>(clock, ANSWER_LIMIT, request).await {

@@ -39,6 +39,22 @@ async fn draft_grows_in_a_private_chat_until_the_answer_comes() {
 }
 
 #[tokio::test]
+async fn button_below_a_draft_stops_the_answer_and_keeps_the_draft() {
+    let world = World::new().await;
+    world.platform.learn_drafts();
+    let _running = world.run();
+    world.platform.wait_for_poll().await;
+    assert_eq!(world.draft(ANN, "Once").await, Ok(()));
+    world.platform.stop_draft(ANN).expect("the bot has asked for these updates");
+    let stop = world.bus.taken(1).await.remove(0);
+    assert_eq!((stop.content.text.as_str(), stop.sender.id.as_str()), ("/stop", "7"));
+    assert_eq!((stop.address, stop.from_platform), (chat(ANN), true));
+    assert_eq!(world.platform.draft(ANN).as_deref(), Some("Once"), "until the answer comes");
+    world.platform.wait_for_confirmed().await;
+    assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
 async fn older_server_is_asked_for_a_draft_once() {
     let world = World::new().await;
     for _ in 0..3 {

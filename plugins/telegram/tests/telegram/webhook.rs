@@ -117,7 +117,13 @@ async fn webhook_is_set_for_updates_in_order() {
     let mut args = world.platform.requests("setWebhook").remove(0).args;
     let secret = args["secret_token"].take();
     assert_eq!(secret.as_str().unwrap().len(), 64);
-    let kinds = ["message", "edited_message", "callback_query", "message_reaction"];
+    let kinds = [
+        "message",
+        "edited_message",
+        "callback_query",
+        "message_reaction",
+        "stopped_message_generation",
+    ];
     let expected = json!({
         "url": URL, "secret_token": null, "max_connections": 1, "allowed_updates": kinds });
     assert_eq!(args, expected);
