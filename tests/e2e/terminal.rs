@@ -5,6 +5,7 @@ mod lost;
 mod pictures;
 pub(crate) mod pty;
 mod rendering;
+mod tools;
 mod typing;
 
 use std::fs;
@@ -29,7 +30,7 @@ fn terminal_shows_progress_and_the_answer_once() {
     terminal.press("read_file a.txt\r");
     terminal.wait_for_idle("good morning");
     let all = terminal.all();
-    assert_eq!(all.matches("✓ read_file  a.txt  N s").count(), 1, "{all}");
+    assert_eq!(all.matches("✓ read_file  a.txt  1 line  N s").count(), 1, "{all}");
     assert_eq!(all.matches("good morning").count(), 1, "{all}");
     assert_eq!(all.matches(" says: ").count(), 0, "{all}");
     assert_eq!(terminal.leave(CTRL_D), Some(0));

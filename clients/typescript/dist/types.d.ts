@@ -2212,6 +2212,8 @@ export interface TurnEventToolStarted {
     name: string;
     /** Its main argument in one line, without secrets. */
     about?: string;
+    /** The call in the log of the turn. */
+    call?: CallId;
 }
 /** The program behind a running tool reports its progress. */
 export interface TurnEventToolProgress {
@@ -2228,6 +2230,8 @@ export interface TurnEventToolFinished {
     name: string;
     /** `true` if it succeeded. */
     ok: boolean;
+    /** The call in the log of the turn. */
+    call?: CallId;
 }
 /** The turn waits for an event from outside. */
 export interface TurnEventWaiting {

@@ -2461,6 +2461,8 @@ export interface TurnEventToolStarted {
   name: string;
   /** Its main argument in one line, without secrets. */
   about?: string;
+  /** The call in the log of the turn. */
+  call?: CallId;
 }
 
 /** The program behind a running tool reports its progress. */
@@ -2479,6 +2481,8 @@ export interface TurnEventToolFinished {
   name: string;
   /** `true` if it succeeded. */
   ok: boolean;
+  /** The call in the log of the turn. */
+  call?: CallId;
 }
 
 /** The turn waits for an event from outside. */

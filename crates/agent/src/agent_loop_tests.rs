@@ -5,6 +5,7 @@ use avocet_protocol::bus::QueueMode;
 use avocet_protocol::chat::{
     Attachment, AttachmentKind, AttachmentSource, Content, Inbound, InboundKind, NewInbound, Sender,
 };
+use avocet_protocol::ids::{CallId, TurnId};
 use avocet_protocol::model::{Message, ModelError, ModelReply, Reasoning, Usage};
 use avocet_protocol::store::{
     Answer, CommandReply, Inbox, Memories, ScopeFilter, StoreError, Turns,
@@ -63,11 +64,16 @@ async fn run_tool_loop_runs_calls_and_shows_their_results_to_the_model() {
         1
     );
     let events: Vec<TurnEvent> = harness.events.all();
-    let finished = |name: &str| TurnEvent::ToolFinished { name: name.to_owned(), ok: true };
+    let call = |ordinal| Some(CallId { turn: TurnId(1), step: 0, ordinal });
+    let finished = |name: &str, ordinal| TurnEvent::ToolFinished {
+        name: name.to_owned(),
+        ok: true,
+        call: call(ordinal),
+    };
     for expected in [
         TurnEvent::Thinking { step: 0 },
-        TurnEvent::ToolStarted { name: "post".to_owned(), about: None },
-        finished("echo"),
+        TurnEvent::ToolStarted { name: "post".to_owned(), about: None, call: call(1) },
+        finished("echo", 0),
         TurnEvent::Thinking { step: 1 },
         TurnEvent::Text { delta: "done".to_owned() },
     ] {

@@ -280,7 +280,8 @@ impl AgentLoop {
         }
         tracing::debug!(name, "executing tool");
         let about = self.toolbox.about(&logged.call);
-        self.events.emit(&turn.session, TurnEvent::ToolStarted { name: name.clone(), about });
+        let started = TurnEvent::ToolStarted { name: name.clone(), about, call: Some(logged.id) };
+        self.events.emit(&turn.session, started);
         let context = self.context(turn, logged.id, step_context);
         let outcome = match self.toolbox.execute(&logged.call, &context).await {
             Ok(outcome) => self.check_spawn(turn, outcome, pending).await?,
@@ -312,7 +313,8 @@ impl AgentLoop {
         };
         let finish = self.logs.turns.finish_call(logged.id, &result, kept.as_deref(), &writes);
         let steered = finish.await?;
-        self.events.emit(&turn.session, TurnEvent::ToolFinished { name, ok: result.ok });
+        let finished = TurnEvent::ToolFinished { name, ok: result.ok, call: Some(logged.id) };
+        self.events.emit(&turn.session, finished);
         Ok(CallOutcome::Finished(LoggedResult { result, steered }))
     }
 

@@ -280,7 +280,8 @@ mod tests {
     #[test]
     fn subscribe_in_a_turn_gets_the_turn_so_far_first() {
         let waiting = || TurnEvent::Waiting { kind: WaitKind::Approval };
-        let tool = || TurnEvent::ToolStarted { name: "read_file".to_owned(), about: None };
+        let tool =
+            || TurnEvent::ToolStarted { name: "read_file".to_owned(), about: None, call: None };
         let long = "x".repeat(MOST_TEXT);
         let table: [(&[TurnEvent], &[TurnEvent]); 12] = [
             (&[thinking(0), text("lost")], &[]),

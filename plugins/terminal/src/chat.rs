@@ -1,5 +1,6 @@
 //! A conversation at a terminal: sends the typed lines, and shows events and answers.
 
+mod calls;
 mod display;
 mod leaving;
 mod own;
@@ -24,6 +25,7 @@ use futures_util::stream::{self, FuturesUnordered, StreamExt};
 
 use crate::receive::{Input, TypedLine};
 use crate::screen::Screen;
+use calls::{ReadCalls, ShownCalls};
 use display::ChatDisplay;
 use own::OwnMessages;
 use sending::{LineInFlight, SentLine};
@@ -163,6 +165,9 @@ struct ChatLoop {
     outcomes: FuturesUnordered<BoxFuture<'static, EndedMessage>>,
     /// The request for the last exchange. Keys are read meanwhile, and nothing is sent.
     past: Fuse<BoxFuture<'static, Option<TurnRecord>>>,
+    /// The request for the results of calls, with the event that follows them. Other events wait.
+    calls: Fuse<BoxFuture<'static, ReadCalls>>,
+    shown_calls: ShownCalls,
     /// The request for the figures of the status line.
     measuring: Fuse<BoxFuture<'static, ChatFigures>>,
     /// The last known model.
@@ -186,6 +191,8 @@ impl TerminalChat {
             in_flight: None,
             sending: Fuse::terminated(),
             past: Fuse::terminated(),
+            calls: Fuse::terminated(),
+            shown_calls: ShownCalls::default(),
             outcomes: FuturesUnordered::new(),
             measuring: Fuse::terminated(),
             model,
@@ -246,10 +253,11 @@ impl ChatLoop {
                 text = link.remark() => self.show_remark(&text),
                 past = &mut self.past => self.show_past(past.as_ref()),
                 sent = &mut self.sending => self.note_sent(sent),
+                (turn, event) = &mut self.calls => self.note_calls(turn.as_ref(), event),
                 figures = &mut self.measuring => self.show_figures(figures),
                 // The message's id is unknown during the send, so events wait: they may refer to
                 // it. They also come after the last exchange.
-                notice = link.hear(), if !self.is_sending() && !self.is_loading() => self.handle_notice(notice).await,
+                notice = link.hear(), if self.hears_notices() => self.handle_notice(notice).await,
                 Some(ended) = self.outcomes.next() => self.end_message(ended),
                 () = or_pending(deadline.map(sleep)) => {}
             }
@@ -264,6 +272,10 @@ impl ChatLoop {
     /// Returns `true` until the last exchange is on the screen.
     fn is_loading(&self) -> bool {
         !self.past.is_terminated()
+    }
+
+    fn hears_notices(&self) -> bool {
+        !self.is_sending() && !self.is_loading() && !self.is_reading_calls()
     }
 
     /// Returns `true` until each sent message has its answer, or a question has come instead.
@@ -311,13 +323,15 @@ impl ChatLoop {
                 self.display.show_chunk(chunk).await;
             }
             DaemonNotice::Remark(text) => self.show_remark(&text),
-            DaemonNotice::Event(event) => {
-                self.own.note_event(&event);
-                let follows = self.own.is_open();
-                self.measure_after(&event);
-                self.display.show_event(event, follows);
-            }
+            DaemonNotice::Event(event) => self.take_event(event),
         }
+    }
+
+    fn show_event(&mut self, event: TurnEvent) {
+        self.own.note_event(&event);
+        let follows = self.own.is_open();
+        self.measure_after(&event);
+        self.display.show_event(event, follows);
     }
 
     /// A daemon that is back may have another configuration, so this asks for the figures, too.

@@ -143,9 +143,9 @@ fn text(delta: &str) -> DaemonNotice {
 
 fn tool(name: &str) -> [DaemonNotice; 2] {
     let name = name.to_owned();
-    let finished = TurnEvent::ToolFinished { name: name.clone(), ok: true };
+    let finished = TurnEvent::ToolFinished { name: name.clone(), ok: true, call: None };
     [
-        DaemonNotice::Event(TurnEvent::ToolStarted { name, about: None }),
+        DaemonNotice::Event(TurnEvent::ToolStarted { name, about: None, call: None }),
         DaemonNotice::Event(finished),
     ]
 }

@@ -17,6 +17,8 @@ pub(crate) enum Key {
     End,
     Up,
     Down,
+    PageUp,
+    PageDown,
     Tab,
     BackTab,
     Escape,
@@ -29,6 +31,8 @@ pub(crate) enum Key {
     Yank,
     Search,
     ClearScreen,
+    /// Ctrl-O: show the whole output of all tools.
+    Unfold,
     /// Ctrl-Z: give the terminal to the shell.
     Suspend,
     Resize,

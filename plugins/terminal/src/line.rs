@@ -137,7 +137,7 @@ impl InputLine {
             Key::Up => self.move_up(),
             Key::Down => self.move_down(),
             Key::Search => self.search = Some(LineSearch { words: String::new(), found: None }),
-            Key::Tab | Key::BackTab | Key::Resize => {}
+            Key::Tab | Key::BackTab | Key::Resize | Key::PageUp | Key::PageDown | Key::Unfold => {}
         }
         LineEffect::Edited
     }

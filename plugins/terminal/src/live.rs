@@ -1,8 +1,12 @@
 //! The screen of a person: the conversation scrolls away above, and the live region at the bottom
 //! shows the open part of the answer, running tools, the typed line and the status.
 
+mod call_report;
+mod file_change;
+mod pager;
 mod painter;
 mod parts;
+mod report_line;
 mod tools;
 
 use std::collections::VecDeque;
@@ -10,13 +14,15 @@ use std::fmt;
 use std::io::Write;
 use std::time::Duration;
 
-use avocet_protocol::ids::MessageId;
+use avocet_protocol::ids::{CallId, MessageId};
 use avocet_text::printable;
 
 use crate::key::Key;
 use crate::line::{Completer, InputLine, LineEffect, LineHistory};
 use crate::markdown::{MarkdownStream, rows_of};
 use crate::styled::{LineBreaks, Look, PageLayout, ScreenRow, StyledSpan, TextStyle, wrap_spans};
+pub(crate) use call_report::CallReport;
+use pager::{CallHistory, CallPager};
 pub use painter::TerminalSize;
 use painter::{FramePainter, LiveFrame};
 use tools::ToolLine;
@@ -77,6 +83,10 @@ pub(crate) struct LiveScreen {
     /// `true` if other rows are above the open part of the answer.
     has_gap: bool,
     tools: Vec<ToolLine>,
+    /// The ended calls, for the list of their whole output.
+    history: CallHistory,
+    /// The open list.
+    pager: Option<CallPager>,
     /// The present work; `None` if the agent is idle.
     activity: Option<String>,
     waiting: VecDeque<WaitingLine>,
@@ -105,6 +115,8 @@ impl LiveScreen {
             is_answering: false,
             has_gap: false,
             tools: Vec::new(),
+            history: CallHistory::default(),
+            pager: None,
             activity: None,
             waiting: VecDeque::new(),
             line: InputLine::new(LineHistory::open(file, most), completer),
@@ -251,9 +263,14 @@ impl LiveScreen {
     }
 
     /// Shows a running tool. `argument` is the main argument of the call.
-    pub(crate) fn tool_started(&mut self, name: &str, argument: Option<&str>) {
+    pub(crate) fn tool_started(
+        &mut self,
+        name: &str,
+        argument: Option<&str>,
+        call: Option<CallId>,
+    ) {
         self.end_stream();
-        self.tools.push(ToolLine::new(name, argument, self.now));
+        self.tools.push(ToolLine::new(name, argument, call, self.now));
     }
 
     /// Shows the progress of a running tool.
@@ -261,9 +278,24 @@ impl LiveScreen {
         self.running_tool(name).into_iter().for_each(|tool| tool.set_progress(text));
     }
 
-    pub(crate) fn tool_ended(&mut self, name: &str, ok: bool) {
+    pub(crate) fn tool_ended(&mut self, name: &str, call: Option<CallId>, ok: bool) {
         let now = self.now;
-        self.running_tool(name).into_iter().for_each(|tool| tool.end_call(ok, now));
+        let is_it = |tool: &&mut ToolLine| call.is_some() && tool.call == call;
+        let place = self.tools.iter_mut().find(is_it);
+        let ended = if place.is_some() { place } else { self.running_tool(name) };
+        ended.into_iter().for_each(|tool| tool.end_call(ok, now));
+    }
+
+    /// Shows the result of an ended call below its line. A failed call that has no line gets one if
+    /// `is_new` says that it ended since the chat follows the turn.
+    pub(crate) fn show_report(&mut self, report: CallReport, is_new: bool) {
+        self.keep_report(report.clone());
+        if let Some(tool) = self.tools.iter_mut().find(|tool| tool.call == Some(report.call)) {
+            tool.set_report(report);
+        } else if is_new && !report.is_ok {
+            self.end_stream();
+            self.tools.push(ToolLine::with_refusal(report, self.now));
+        }
     }
 
     fn running_tool(&mut self, name: &str) -> Option<&mut ToolLine> {
@@ -275,8 +307,8 @@ impl LiveScreen {
     pub(crate) fn end_tools(&mut self) {
         let columns = self.page_layout().columns;
         for tool in std::mem::take(&mut self.tools) {
-            let row = tool.last_row(columns);
-            self.add_rows(RowKind::Tool, vec![row]);
+            let rows = tool.last_rows(columns);
+            self.add_rows(RowKind::Tool, rows);
         }
     }
 
@@ -297,6 +329,14 @@ impl LiveScreen {
     }
 
     pub(crate) fn press_key(&mut self, key: &Key) -> LineEffect {
+        if self.pager.is_some() {
+            self.press_in_pager(key);
+            return LineEffect::Edited;
+        }
+        if *key == Key::Unfold {
+            self.open_pager();
+            return LineEffect::Edited;
+        }
         let effect = self.line.press_key(key);
         if effect == LineEffect::ClearScreen {
             self.painter.clear();
@@ -311,6 +351,9 @@ impl LiveScreen {
 
     /// Paints all changes.
     pub(crate) fn paint_changes(&mut self) {
+        if self.paint_pager() {
+            return;
+        }
         let size = (self.size)();
         let frame = self.compose_frame(size);
         self.flush_frame(frame, size);
@@ -336,6 +379,7 @@ impl LiveScreen {
 impl Drop for LiveScreen {
     /// Makes everything permanent and leaves the cursor below it.
     fn drop(&mut self) {
+        self.close_pager();
         self.end_stream();
         self.end_tools();
         self.release_waiting();

@@ -69,15 +69,15 @@ fn text_in_the_middle_of_an_answer_goes_above_its_open_block() {
 fn tool_lines_show_their_argument_and_time_in_place() {
     let (mut live, emulator) = screen(12, 30, Look::Styled);
     live.show_typed_line("go", false);
-    live.tool_started("shell", Some("ls\u{1b}[2J -l"));
-    live.tool_started("shell", Some("cargo test --workspace --all-targets"));
+    live.tool_started("shell", Some("ls\u{1b}[2J -l"), None);
+    live.tool_started("shell", Some("cargo test --workspace --all-targets"), None);
     live.set_time(Duration::from_millis(3_200));
-    live.tool_ended("shell", false);
+    live.tool_ended("shell", None, false);
     live.paint_changes();
     let shown = "> go\n\n✗ shell  ls[2J -l  3.2 s\n• shell  cargo test --w…  3 s\n\n>";
     assert_eq!(emulator.shown(), shown);
     live.set_time(Duration::from_secs(75));
-    live.tool_ended("shell", true);
+    live.tool_ended("shell", None, true);
     live.stream_answer("Done.");
     live.paint_changes();
     let shown = "> go\n\n✗ shell  ls[2J -l  3.2 s\n✓ shell  cargo t…  1 min 15 s\n\nDone.\n\n>";
@@ -87,12 +87,12 @@ fn tool_lines_show_their_argument_and_time_in_place() {
 #[test]
 fn tool_line_shows_its_progress_until_its_end() {
     let (mut live, emulator) = screen(12, 40, Look::Styled);
-    live.tool_started("shell", Some("ls"));
+    live.tool_started("shell", Some("ls"), None);
     live.tool_progress("other", "lost");
     live.tool_progress("shell", "2 of\n 3\u{1b}[2J");
     live.paint_changes();
     assert_eq!(emulator.shown(), "• shell  ls  2 of 3[2J  0 s\n>");
-    live.tool_ended("shell", true);
+    live.tool_ended("shell", None, true);
     live.end_tools();
     live.paint_changes();
     assert_eq!(emulator.shown(), "✓ shell  ls  0.0 s\n\n>");
@@ -101,7 +101,7 @@ fn tool_line_shows_its_progress_until_its_end() {
 #[test]
 fn end_tools_marks_a_tool_without_an_end() {
     let (mut live, emulator) = screen(12, 40, Look::Styled);
-    live.tool_started("ask_user", Some("Which colour?"));
+    live.tool_started("ask_user", Some("Which colour?"), None);
     live.tool_progress("ask_user", "waiting");
     live.end_tools();
     live.paint_changes();
@@ -220,7 +220,7 @@ fn plain_look_paints_no_attributes() {
     let (mut live, emulator) = screen(20, 40, Look::Plain);
     live.show_remark("hello");
     live.show_typed_line("go", false);
-    live.tool_started("shell", None);
+    live.tool_started("shell", None, None);
     live.stream_answer("# Title\n\n**bold** `code`");
     live.paint_changes();
     let expected = "hello\n\n> go\n\n◦ shell\n\n# Title\n\n**bold** `code`\n\n>";
@@ -240,7 +240,7 @@ fn hostile_text_reaches_the_terminal_without_control_characters() {
     live.show_typed_line(HOSTILE, true);
     live.show_text(HOSTILE);
     live.show_past_answer(HOSTILE);
-    live.tool_started(HOSTILE, Some(HOSTILE));
+    live.tool_started(HOSTILE, Some(HOSTILE), None);
     live.stream_answer(&format!("{HOSTILE}\n\n```{HOSTILE}\n{HOSTILE}\n"));
     live.paint_changes();
     let shown = emulator.shown();

@@ -2699,6 +2699,8 @@ class TurnEventToolStarted(TypedDict):
     name: str
     # Its main argument in one line, without secrets.
     about: NotRequired[str]
+    # The call in the log of the turn.
+    call: NotRequired[CallId]
 
 
 class TurnEventToolProgress(TypedDict):
@@ -2719,6 +2721,8 @@ class TurnEventToolFinished(TypedDict):
     name: str
     # `true` if it succeeded.
     ok: bool
+    # The call in the log of the turn.
+    call: NotRequired[CallId]
 
 
 class TurnEventWaiting(TypedDict):

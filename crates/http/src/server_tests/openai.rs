@@ -141,7 +141,7 @@ async fn chat_completion_streams_chunks_that_end_with_the_logged_reply() {
         text("let me see"),
     ];
     let second = vec![
-        TurnEvent::ToolStarted { name: "x".to_owned(), about: None },
+        TurnEvent::ToolStarted { name: "x".to_owned(), about: None, call: None },
         TurnEvent::Thinking { step: 1 },
         text("the "),
     ];

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::Trust;
 use crate::chat::{Outcome, SessionId};
-use crate::ids::{MessageId, TurnId};
+use crate::ids::{CallId, MessageId, TurnId};
 use crate::tool::WaitKind;
 
 /// An event of a turn.
@@ -49,6 +49,9 @@ pub enum TurnEvent {
         /// Its main argument in one line, without secrets.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         about: Option<String>,
+        /// The call in the log of the turn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
     },
     /// The program behind a running tool reports its progress.
     ToolProgress {
@@ -63,6 +66,9 @@ pub enum TurnEvent {
         name: String,
         /// `true` if it succeeded.
         ok: bool,
+        /// The call in the log of the turn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
     },
     /// The turn waits for an event from outside.
     Waiting {

@@ -178,7 +178,7 @@ impl Drop for BoardPreview<'_> {
 fn state_after(event: &TurnEvent) -> Option<LineState> {
     match event {
         TurnEvent::Thinking { .. } | TurnEvent::ToolFinished { .. } => Some(LineState::Thinking),
-        TurnEvent::ToolStarted { name, about } => {
+        TurnEvent::ToolStarted { name, about, .. } => {
             Some(LineState::Using(words::describe_call(name, about.as_deref())))
         }
         TurnEvent::Started { .. }

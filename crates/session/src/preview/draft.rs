@@ -70,7 +70,7 @@ impl PreviewDraft {
                 self.tools.clear();
                 self.reported = Duration::ZERO;
             }
-            TurnEvent::ToolStarted { name, about } => {
+            TurnEvent::ToolStarted { name, about, .. } => {
                 let (name, about) = (name.clone(), about.clone());
                 self.tools.push(RunningTool { name, about, since: now, report: None });
             }

@@ -19,11 +19,17 @@ impl Story {
     }
 
     fn start(&mut self, name: &str, now: u64) {
-        self.0.apply_event(&TurnEvent::ToolStarted { name: name.to_owned(), about: None }, at(now));
+        self.0.apply_event(
+            &TurnEvent::ToolStarted { name: name.to_owned(), about: None, call: None },
+            at(now),
+        );
     }
 
     fn finish(&mut self, name: &str, now: u64) {
-        self.0.apply_event(&TurnEvent::ToolFinished { name: name.to_owned(), ok: true }, at(now));
+        self.0.apply_event(
+            &TurnEvent::ToolFinished { name: name.to_owned(), ok: true, call: None },
+            at(now),
+        );
     }
 
     fn shows(&mut self, now: u64) -> Option<String> {
@@ -92,7 +98,7 @@ fn compose_shows_a_slow_tool_with_its_argument_and_time_below_the_text() {
     story.write("Let me run the tests. ", 0);
     story.shows(1);
     let about = Some("cargo test".to_owned());
-    let started = TurnEvent::ToolStarted { name: "exec_shell".to_owned(), about };
+    let started = TurnEvent::ToolStarted { name: "exec_shell".to_owned(), about, call: None };
     story.0.apply_event(&started, at(2));
     assert_eq!((story.0.next_update_at(), story.shows(3)), (Some(at(4)), None));
     for (now, time, next) in

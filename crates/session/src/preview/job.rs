@@ -102,7 +102,8 @@ mod tests {
     #[test]
     fn compose_shows_round_tool_and_cost_at_most_once_in_an_interval() {
         let mut draft = draft();
-        let begun = |name: &str| TurnEvent::ToolStarted { name: name.to_owned(), about: None };
+        let begun =
+            |name: &str| TurnEvent::ToolStarted { name: name.to_owned(), about: None, call: None };
         assert_eq!(draft.next_update_at(), None);
         draft.apply_event(&begun("job_branch"), Duration::ZERO);
         assert_eq!(draft.next_line(Duration::ZERO, "$0.00"), None, "a quick job is not shown");
@@ -115,7 +116,7 @@ mod tests {
         let line = draft.next_line(2 * SECOND, "$0.02").unwrap();
         assert_eq!(line, "Job j5 is running: round 1 of 20, run_tests; cost so far: $0.02");
         assert_eq!(draft.next_update_at(), None, "nothing has changed since");
-        let ended = TurnEvent::ToolFinished { name: "run_tests".to_owned(), ok: true };
+        let ended = TurnEvent::ToolFinished { name: "run_tests".to_owned(), ok: true, call: None };
         draft.apply_event(&ended, 3 * SECOND);
         let line = draft.next_line(4 * SECOND, "$0.03").unwrap();
         assert_eq!(line, "Job j5 is running: round 1 of 20, thinking; cost so far: $0.03");

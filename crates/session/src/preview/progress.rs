@@ -55,7 +55,7 @@ impl TaskProgress {
     fn apply_event(&mut self, event: &TurnEvent) -> bool {
         match event {
             TurnEvent::Thinking { step } => (self.step, self.tool) = (step + 1, None),
-            TurnEvent::ToolStarted { name, about } => {
+            TurnEvent::ToolStarted { name, about, .. } => {
                 self.tool = Some(words::describe_call(name, about.as_deref()));
             }
             _ => return false,
@@ -204,7 +204,8 @@ mod tests {
     fn task_progress_text_names_the_task_the_step_and_the_tool() {
         let name = "survey".to_owned();
         let mut progress = TaskProgress { task: TurnId(12), name, step: 1, tool: None };
-        let tool = |name: &str| TurnEvent::ToolStarted { name: name.to_owned(), about: None };
+        let tool =
+            |name: &str| TurnEvent::ToolStarted { name: name.to_owned(), about: None, call: None };
         let table = [
             (TurnEvent::Resumed, false, "t12 survey: running, step 1"),
             (TurnEvent::Thinking { step: 0 }, true, "t12 survey: running, step 1"),

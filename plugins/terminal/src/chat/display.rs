@@ -10,7 +10,7 @@ use avocet_protocol::turn::{StartedMessage, TurnEvent, TurnRecord};
 
 use super::{SaidChunk, TerminalLink};
 use crate::convert::{make_safe, print_chunk};
-use crate::live::LiveScreen;
+use crate::live::{CallReport, LiveScreen};
 use crate::screen::Screen;
 
 /// Chunks and messages that are remembered, to recognise repetitions.
@@ -84,6 +84,10 @@ impl ChatDisplay {
         let answer = turn.steps.iter().rev().map(|step| step.text.as_str());
         let answer = answer.chain(turn.notice.as_deref()).find(|text| !text.trim().is_empty());
         self.newest = Some(turn.id);
+        if let Some(live) = self.live_screen() {
+            let calls = turn.steps.iter().flat_map(|step| &step.calls);
+            calls.filter_map(CallReport::from_logged).for_each(|report| live.keep_report(report));
+        }
         for logged in turn.origin.messages() {
             self.mark_shown(logged.id);
             if let Some(live) = self.live_screen() {
@@ -153,10 +157,10 @@ impl ChatDisplay {
                     self.streamed.clear();
                 }
             }
-            TurnEvent::ToolStarted { name, about } => {
+            TurnEvent::ToolStarted { name, about, call } => {
                 self.streamed.clear();
                 if let Some(live) = self.live_screen() {
-                    live.tool_started(&name, about.as_deref());
+                    live.tool_started(&name, about.as_deref(), call);
                 }
             }
             TurnEvent::ToolProgress { name, text } => {
@@ -165,9 +169,9 @@ impl ChatDisplay {
                     live.tool_progress(&name, &text);
                 }
             }
-            TurnEvent::ToolFinished { name, ok } => {
+            TurnEvent::ToolFinished { name, ok, call } => {
                 if let Some(live) = self.live_screen() {
-                    live.tool_ended(&name, ok);
+                    live.tool_ended(&name, call, ok);
                 }
             }
         }

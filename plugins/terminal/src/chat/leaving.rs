@@ -39,7 +39,8 @@ impl ChatLoop {
         let (link, clock) = (self.link.clone(), self.clock.clone());
         while let Some(deadline) = self.own.answers_due(clock.elapsed()) {
             tokio::select! {
-                notice = link.hear() => self.handle_notice(notice).await,
+                (turn, event) = &mut self.calls => self.note_calls(turn.as_ref(), event),
+                notice = link.hear(), if !self.is_reading_calls() => self.handle_notice(notice).await,
                 () = clock.sleep(deadline.saturating_sub(clock.elapsed())) => {}
             }
         }

@@ -29,6 +29,8 @@ pub(super) struct FramePainter {
     reflows: bool,
     shown: LiveFrame,
     columns: usize,
+    /// The rows of the open page on the alternate screen.
+    page: Vec<String>,
 }
 
 impl fmt::Debug for FramePainter {
@@ -42,10 +44,14 @@ const BEGIN: &str = "\u{1b}[?2026h\u{1b}[?25l";
 const END: &str = "\u{1b}[?25h\u{1b}[?2026l";
 const ERASE_ROW: &str = "\u{1b}[K";
 const ERASE_BELOW: &str = "\u{1b}[J";
+/// The terminal keeps its screen and the place of the cursor while a page is open (alternate
+/// screen). A page has no cursor.
+const OPEN_PAGE: &str = "\u{1b}[?1049h\u{1b}[?25l";
+const CLOSE_PAGE: &str = "\u{1b}[?1049l\u{1b}[?25h";
 
 impl FramePainter {
     pub(super) fn new(out: Box<dyn Write + Send>, reflows: bool) -> Self {
-        Self { out, reflows, shown: LiveFrame::default(), columns: 0 }
+        Self { out, reflows, shown: LiveFrame::default(), columns: 0, page: Vec::new() }
     }
 
     /// Writes the permanent rows, and the frame below them.
@@ -89,6 +95,28 @@ impl FramePainter {
     pub(super) fn clear(&mut self) {
         self.write("\u{1b}[2J\u{1b}[H");
         self.shown = LiveFrame::default();
+    }
+
+    /// Shows an empty page in place of the screen.
+    pub(super) fn open_page(&mut self) {
+        self.write(OPEN_PAGE);
+    }
+
+    /// Paints the open page.
+    pub(super) fn paint_page(&mut self, rows: &[String]) {
+        if self.page != rows {
+            let text = rows.join(&format!("{ERASE_ROW}\r\n"));
+            self.write(&format!(
+                "\u{1b}[?2026h\u{1b}[H{text}{ERASE_ROW}{ERASE_BELOW}\u{1b}[?2026l"
+            ));
+            self.page = rows.to_vec();
+        }
+    }
+
+    /// Shows the screen again as it was.
+    pub(super) fn close_page(&mut self) {
+        self.page.clear();
+        self.write(CLOSE_PAGE);
     }
 
     /// The rows of the region above the cursor. A terminal that has become narrower has broken or

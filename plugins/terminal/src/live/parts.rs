@@ -43,7 +43,7 @@ impl LiveScreen {
         } else if has_content && !is_group && self.last.is_some() {
             rows.push(ScreenRow::default());
         }
-        rows.extend(self.tools.iter().map(|tool| tool.tool_row(self.now, page.columns)));
+        rows.extend(self.tools.iter().flat_map(|tool| tool.tool_rows(self.now, page.columns)));
         if let Some(activity) = &self.activity {
             if self.is_answering {
                 rows.push(ScreenRow::default());

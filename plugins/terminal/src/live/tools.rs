@@ -1,27 +1,58 @@
-//! The lines of tools: name, main argument, time.
+//! The lines of tools: name, main argument, time, and below them what the tool has done.
 
 use std::time::Duration;
 
+use avocet_protocol::ids::CallId;
 use avocet_text::printable;
 
+use super::call_report::CallReport;
 use crate::styled::{PaletteColour, ScreenRow, TextStyle};
 
 /// A tool that runs or has run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ToolLine {
     pub(crate) name: String,
+    /// `None` if the daemon does not name the call.
+    pub(crate) call: Option<CallId>,
     argument: Option<String>,
     /// The progress that the running tool has reported last.
     progress: Option<String>,
     started: Duration,
     /// The end and its success.
     ended: Option<(Duration, bool)>,
+    /// The result in the log. `None` until it has been read.
+    report: Option<CallReport>,
+    /// `true` if the call was refused, so that it has no time.
+    is_refused: bool,
 }
 
 impl ToolLine {
-    pub(crate) fn new(name: &str, argument: Option<&str>, now: Duration) -> Self {
-        let argument = argument.map(|text| printable(text).into_owned());
-        Self { name: name.to_owned(), argument, progress: None, started: now, ended: None }
+    pub(crate) fn new(
+        name: &str,
+        argument: Option<&str>,
+        call: Option<CallId>,
+        now: Duration,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            call,
+            argument: argument.map(|text| printable(text).into_owned()),
+            progress: None,
+            started: now,
+            ended: None,
+            report: None,
+            is_refused: false,
+        }
+    }
+
+    /// Makes the line of a call that did not run.
+    pub(crate) fn with_refusal(report: CallReport, now: Duration) -> Self {
+        let line = Self::new(&report.name, report.argument.as_deref(), Some(report.call), now);
+        Self { ended: Some((now, false)), report: Some(report), is_refused: true, ..line }
+    }
+
+    pub(crate) fn set_report(&mut self, report: CallReport) {
+        self.report = Some(report);
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -39,28 +70,41 @@ impl ToolLine {
         self.ended = Some((now, ok));
     }
 
+    /// Returns the row of the call, and the rows below it.
+    pub(crate) fn tool_rows(&self, now: Duration, columns: usize) -> Vec<ScreenRow> {
+        let below = self.report.as_ref().map(|report| report.folded_rows(columns));
+        let mut rows = vec![self.tool_row(now, columns)];
+        rows.extend(below.into_iter().flatten());
+        rows
+    }
+
     /// Returns the row. The progress and the argument are cut first.
-    pub(crate) fn tool_row(&self, now: Duration, columns: usize) -> ScreenRow {
-        let (mark, colour) = match self.ended {
+    fn tool_row(&self, now: Duration, columns: usize) -> ScreenRow {
+        let is_ok = self.report.as_ref().map(|report| report.is_ok);
+        let (mark, colour) = match self.ended.map(|(_, ok)| is_ok.unwrap_or(ok)) {
             None => ("•", PaletteColour::Yellow),
-            Some((_, true)) => ("✓", PaletteColour::Green),
-            Some((_, false)) => ("✗", PaletteColour::Red),
+            Some(true) => ("✓", PaletteColour::Green),
+            Some(false) => ("✗", PaletteColour::Red),
         };
-        let end = self.ended.map_or(now, |(end, _)| end);
-        let time =
-            format!("  {}", format_seconds(end.saturating_sub(self.started), self.is_running()));
+        let mut end = self.report.as_ref().map(CallReport::note_row).unwrap_or_default();
+        if !self.is_refused {
+            let time = self.ended.map_or(now, |(end, _)| end).saturating_sub(self.started);
+            let time = format_seconds(time, self.is_running());
+            end.push(&format!("  {time}"), TextStyle::DIM);
+        }
         let row = self.named_row(mark, TextStyle::with_colour(colour));
-        let mut row = row.cut(columns.saturating_sub(time.len()));
-        row.push(&time, TextStyle::DIM);
+        let mut row = row.cut(columns.saturating_sub(end.width()));
+        row.append(&end);
         row
     }
 
-    /// Returns the permanent row. It has no time if the tool has no end.
-    pub(crate) fn last_row(&self, columns: usize) -> ScreenRow {
+    /// Returns the permanent rows. They have no time if the tool has no end.
+    pub(crate) fn last_rows(&self, columns: usize) -> Vec<ScreenRow> {
         match self.ended {
-            Some((end, _)) => self.tool_row(end, columns),
+            Some((end, _)) => self.tool_rows(end, columns),
             None => {
-                Self { progress: None, ..self.clone() }.named_row("◦", TextStyle::DIM).cut(columns)
+                let ended = Self { progress: None, ..self.clone() };
+                vec![ended.named_row("◦", TextStyle::DIM).cut(columns)]
             }
         }
     }
