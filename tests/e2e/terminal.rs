@@ -1,7 +1,9 @@
 //! Tests of `avocet chat` at a terminal: a pseudo terminal with an emulator whose cells are
 //! compared.
 
+mod conversations;
 mod lost;
+mod messages;
 mod pictures;
 pub(crate) mod pty;
 mod rendering;
@@ -93,6 +95,7 @@ fn terminal_takes_a_plain_yes_as_an_approval() {
     terminal.wait_for_prompt();
     terminal.press("write_file a.txt hello\r");
     terminal.wait_for("/approve w1");
+    terminal.wait_for("y or 1 takes the first, n or ");
     terminal.press("count to 3\r");
     terminal.wait_for("I am waiting for an answer to my question above");
     terminal.press(CTRL_C);

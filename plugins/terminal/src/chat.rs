@@ -1,8 +1,11 @@
 //! A conversation at a terminal: sends the typed lines, and shows events and answers.
 
 mod calls;
+mod conversations;
 mod display;
+mod editing;
 mod leaving;
+mod link;
 mod own;
 mod sending;
 mod status;
@@ -13,11 +16,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use avocet_protocol::chat::{Choice, Outcome};
+use avocet_protocol::chat::Outcome;
 use avocet_protocol::clock::{Clock, or_pending};
-use avocet_protocol::ids::{DeliveryId, MessageId, SenderId, TurnId};
-use avocet_protocol::store::{MessageStatus, Total};
+use avocet_protocol::ids::{MessageId, SenderId};
+use avocet_protocol::store::MessageStatus;
 use avocet_protocol::turn::{TurnEvent, TurnRecord};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Fuse, FusedFuture};
@@ -26,80 +28,13 @@ use futures_util::stream::{self, FuturesUnordered, StreamExt};
 use crate::receive::{Input, TypedLine};
 use crate::screen::Screen;
 use calls::{ReadCalls, ShownCalls};
+use conversations::Choosing;
 use display::ChatDisplay;
+use editing::EditedText;
+pub use editing::EditorAccess;
+pub use link::{ChatFigures, ConversationEntry, DaemonNotice, LinkError, SaidChunk, TerminalLink};
 use own::OwnMessages;
 use sending::{LineInFlight, SentLine};
-
-/// The connection from the terminal to the daemon.
-#[async_trait]
-pub trait TerminalLink: fmt::Debug + Send + Sync {
-    /// Publishes a message on the bus.
-    ///
-    /// # Errors
-    /// If the message was rejected: the reason.
-    async fn say(&self, text: &str) -> Result<MessageId, LinkError>;
-
-    /// Waits for the outcome of a message.
-    ///
-    /// # Errors
-    /// If the outcome is unknown: the reason.
-    async fn outcome(&self, message: MessageId) -> Result<MessageStatus, LinkError>;
-
-    /// Returns the next event or text of the chat.
-    async fn hear(&self) -> DaemonNotice;
-
-    /// Returns the next remark about the connection, or the next line of this program's own log.
-    async fn remark(&self) -> String;
-
-    /// Returns `true` while the connection is lost. Messages then wait in [`Self::say`].
-    fn is_lost(&self) -> bool;
-
-    /// Confirms that the chunk has been shown.
-    async fn shown(&self, chunk: DeliveryId);
-
-    /// Reads the last turn of the chat from the log; `None` if the chat has no turn yet, or if the
-    /// daemon does not answer in time.
-    async fn last_turn(&self) -> Option<TurnRecord>;
-
-    /// Reads the model, and the tokens and the cost since the chat was opened.
-    async fn figures(&self) -> ChatFigures;
-}
-
-/// The figures of the status line. Each is `None` if the daemon does not answer in time.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ChatFigures {
-    /// The model that answers in this conversation, as `provider/model`.
-    pub model: Option<String>,
-    /// Tokens and cost since the chat was opened; also `None` if there are none.
-    pub used: Option<Total>,
-}
-
-/// The reason why a request to the daemon failed, for the person at the terminal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LinkError(pub String);
-
-/// A notice from the daemon or about the connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DaemonNotice {
-    /// An event in the chat.
-    Event(TurnEvent),
-    /// A text for the chat.
-    Said(SaidChunk),
-    /// A remark that [`TerminalLink::remark`] has not returned yet, because what follows comes from
-    /// the next connection.
-    Remark(String),
-}
-
-/// A text for the chat.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(missing_docs, reason = "as in avocet_protocol::chat::Delivery")]
-pub struct SaidChunk {
-    pub id: DeliveryId,
-    pub turn: Option<TurnId>,
-    pub text: String,
-    pub choices: Vec<Choice>,
-    pub repeat: bool,
-}
 
 /// The result of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,6 +68,8 @@ pub struct TerminalChatParts {
     pub clock: Arc<dyn Clock>,
     /// Ctrl-C while the terminal is not in raw mode.
     pub interrupts: flume::Receiver<()>,
+    /// The editor for long messages; `None` without a keyboard.
+    pub editor: Option<EditorAccess>,
 }
 
 /// A conversation at a terminal. A person can type at any time. Lines of a pipe are read one after
@@ -170,6 +107,13 @@ struct ChatLoop {
     shown_calls: ShownCalls,
     /// The request for the figures of the status line.
     measuring: Fuse<BoxFuture<'static, ChatFigures>>,
+    /// The request for the conversations, or for another one.
+    choosing: Choosing,
+    editor: Option<EditorAccess>,
+    /// The text of an open editor.
+    editing: Fuse<BoxFuture<'static, EditedText>>,
+    /// The number of choices of the last text, until the turn goes on.
+    choices: Option<usize>,
     /// The last known model.
     model: String,
     /// `true` if the last key was Ctrl-C: the next one leaves.
@@ -181,7 +125,7 @@ impl TerminalChat {
     /// Makes a conversation from its parts.
     #[must_use]
     pub fn new(parts: TerminalChatParts) -> Self {
-        let TerminalChatParts { link, me, input, screen, model, clock, interrupts } = parts;
+        let TerminalChatParts { link, me, input, screen, model, clock, interrupts, editor } = parts;
         let talk = ChatLoop {
             display: ChatDisplay::new(link.clone(), screen, me),
             link,
@@ -195,6 +139,10 @@ impl TerminalChat {
             shown_calls: ShownCalls::default(),
             outcomes: FuturesUnordered::new(),
             measuring: Fuse::terminated(),
+            choosing: Fuse::terminated(),
+            editor,
+            editing: Fuse::terminated(),
+            choices: None,
             model,
             is_leaving: false,
             end: ChatEnd::AllAnswered,
@@ -217,10 +165,14 @@ impl ChatLoop {
             self.display.screen.show_remark(greeting);
         }
         if self.is_interactive() {
-            let link = self.link.clone();
-            self.past = async move { link.last_turn().await }.boxed().fuse();
+            self.load_past();
             self.show_figures(ChatFigures::default());
         }
+    }
+
+    fn load_past(&mut self) {
+        let link = self.link.clone();
+        self.past = async move { link.last_turn().await }.boxed().fuse();
     }
 
     async fn run(&mut self, input: Box<dyn Input>, interrupts: flume::Receiver<()>) -> ChatEnd {
@@ -243,7 +195,12 @@ impl ChatLoop {
                         return self.leave_chat().await;
                     }
                 }
-                Ok(()) = interrupts.recv_async() => {
+                text = &mut self.editing => {
+                    // Ctrl-C in the editor was for the editor.
+                    while interrupts.try_recv().is_ok() {}
+                    self.end_editing(text);
+                }
+                Ok(()) = interrupts.recv_async(), if !self.is_editing() => {
                     if !self.is_busy() || link.is_lost() {
                         self.name_unsent();
                         return self.end;
@@ -252,6 +209,7 @@ impl ChatLoop {
                 }
                 text = link.remark() => self.show_remark(&text),
                 past = &mut self.past => self.show_past(past.as_ref()),
+                found = &mut self.choosing => self.note_choice(found),
                 sent = &mut self.sending => self.note_sent(sent),
                 (turn, event) = &mut self.calls => self.note_calls(turn.as_ref(), event),
                 figures = &mut self.measuring => self.show_figures(figures),
@@ -275,7 +233,8 @@ impl ChatLoop {
     }
 
     fn hears_notices(&self) -> bool {
-        !self.is_sending() && !self.is_loading() && !self.is_reading_calls()
+        let is_reading = self.is_loading() || self.is_reading_calls();
+        !self.is_sending() && !is_reading && !self.is_choosing()
     }
 
     /// Returns `true` until each sent message has its answer, or a question has come instead.
@@ -320,7 +279,10 @@ impl ChatLoop {
         match notice {
             DaemonNotice::Said(chunk) => {
                 self.own.note_text(chunk.turn);
+                let count = chunk.choices.len();
+                self.choices = Some(count).filter(|count| *count > 0 && chunk.turn.is_some());
                 self.display.show_chunk(chunk).await;
+                self.explain_choices();
             }
             DaemonNotice::Remark(text) => self.show_remark(&text),
             DaemonNotice::Event(event) => self.take_event(event),
@@ -332,6 +294,16 @@ impl ChatLoop {
         let follows = self.own.is_open();
         self.measure_after(&event);
         self.display.show_event(event, follows);
+        self.explain_choices();
+    }
+
+    /// Says which keys answer a question with choices, once the turn waits for the answer.
+    fn explain_choices(&mut self) {
+        if self.own.is_asked()
+            && let Some(count) = self.choices.take()
+        {
+            self.display.show_remark(&choice_help(count));
+        }
     }
 
     /// A daemon that is back may have another configuration, so this asks for the figures, too.
@@ -377,6 +349,15 @@ impl ChatLoop {
             live.set_time(now);
             live.paint_changes();
         }
+    }
+}
+
+/// Says which short answers the daemon takes for so many choices.
+fn choice_help(count: usize) -> String {
+    match count {
+        1 => "  y or 1 takes it.".to_owned(),
+        2 => "  y or 1 takes the first, n or 2 the second.".to_owned(),
+        _ => format!("  y or 1 takes the first, n or {count} the last, a number any of them."),
     }
 }
 

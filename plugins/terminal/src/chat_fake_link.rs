@@ -32,6 +32,8 @@ pub(super) struct FakeLink {
     remarks: (flume::Sender<String>, flume::Receiver<String>),
     /// `true` as long as a message gets no answer.
     pub(super) holds: AtomicBool,
+    /// The conversations that were opened.
+    pub(super) opened: Mutex<Vec<String>>,
 }
 
 impl FakeLink {
@@ -51,6 +53,7 @@ impl FakeLink {
             model: Mutex::default(),
             remarks: flume::bounded(9),
             holds: AtomicBool::new(false),
+            opened: Mutex::default(),
         }
     }
 
@@ -143,6 +146,19 @@ impl TerminalLink for FakeLink {
 
     async fn last_turn(&self) -> Option<TurnRecord> {
         if self.is_silent { std::future::pending().await } else { self.past.clone() }
+    }
+
+    async fn conversations(&self) -> Result<Vec<ConversationEntry>, LinkError> {
+        let entry = |name: &str| ConversationEntry {
+            name: name.to_owned(),
+            summary: format!("about {name}"),
+        };
+        Ok(["work", "garden"].map(entry).into())
+    }
+
+    async fn open_conversation(&self, name: &str) -> Result<(), LinkError> {
+        self.opened.lock().unwrap().push(name.to_owned());
+        Ok(())
     }
 
     async fn figures(&self) -> ChatFigures {

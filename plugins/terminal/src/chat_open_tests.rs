@@ -67,6 +67,7 @@ fn parts(
         model: "a/b".to_owned(),
         clock: Arc::new(ManualClock::default()),
         interrupts: flume::bounded(1).1,
+        editor: None,
     }
 }
 

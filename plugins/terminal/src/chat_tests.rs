@@ -1,6 +1,10 @@
 use std::io::{self, Write};
 use std::sync::Mutex;
 
+use async_trait::async_trait;
+use avocet_protocol::chat::Choice;
+use avocet_protocol::ids::{DeliveryId, TurnId};
+use avocet_protocol::store::Total;
 use avocet_protocol::tool::WaitKind;
 use avocet_protocol::turn::StartedMessage;
 use avocet_supervise::Group;
@@ -84,6 +88,7 @@ async fn talk(link: &Arc<FakeLink>, typed: &'static str, reader: ChatReader) -> 
         model: "a/b".to_owned(),
         clock: clock.clone(),
         interrupts,
+        editor: None,
     });
     let greeting = if reader == ChatReader::Person { "hello" } else { "" };
     let (left, ()) = tokio::select! {

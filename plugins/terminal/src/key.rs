@@ -1,5 +1,16 @@
 //! A key of a terminal.
 
+/// Lets the keyboard read on after [`Key::OpenEditor`]. Until then, an editor gets the keys.
+#[derive(Debug, Clone)]
+pub struct KeyGate(pub(crate) flume::Sender<()>);
+
+impl KeyGate {
+    pub(crate) fn open(&self) {
+        // The keyboard is gone if the terminal is.
+        self.0.try_send(()).unwrap_or_default();
+    }
+}
+
 /// A key, or a pasted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Key {
@@ -33,6 +44,12 @@ pub(crate) enum Key {
     ClearScreen,
     /// Ctrl-O: show the whole output of all tools.
     Unfold,
+    /// Ctrl-G, or Ctrl-X Ctrl-E: open the line in an editor. No key follows until the chat has
+    /// answered with [`KeyGate::open`].
+    OpenEditor,
+    /// The window of the terminal now gets the keys, or another window does.
+    FocusIn,
+    FocusOut,
     /// Ctrl-Z: give the terminal to the shell.
     Suspend,
     Resize,

@@ -9,19 +9,20 @@ use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifier
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::process::{Signal, kill_current_process_group};
 
-use crate::key::Key;
+use crate::key::{Key, KeyGate};
 use crate::receive::{Input, TypedEvent, TypedLine};
 
 /// Keys that wait for the program. A person types ahead of a slow connection.
 const WAITING: usize = 1024;
-/// Asks the terminal to mark pasted text (bracketed paste).
-const BEGIN_PASTE_MARKS: &[u8] = b"\x1b[?2004h";
-const END_PASTE_MARKS: &[u8] = b"\x1b[?2004l";
+/// Asks the terminal to mark pasted text (bracketed paste), and to report the focus of its window.
+const BEGIN_REPORTS: &[u8] = b"\x1b[?2004h\x1b[?1004h";
+const END_REPORTS: &[u8] = b"\x1b[?1004l\x1b[?2004l";
 
 /// The keys of a person. The terminal returns to its former mode when this is dropped.
 #[derive(Debug)]
 pub struct Keyboard {
     keys: flume::Receiver<Key>,
+    gate: KeyGate,
 }
 
 impl Keyboard {
@@ -31,27 +32,57 @@ impl Keyboard {
     /// If the terminal's mode cannot be changed, or the thread cannot be started.
     pub fn new(group: &Group) -> io::Result<Self> {
         let (sender, keys) = flume::bounded(WAITING);
+        let (gate, opened) = flume::bounded(1);
         enable_raw_mode()?;
-        let keyboard = Self { keys };
-        write(BEGIN_PASTE_MARKS)?;
+        let keyboard = Self { keys, gate: KeyGate(gate) };
+        write(BEGIN_REPORTS)?;
         // The thread ends with the program: it blocks until a key comes.
         group.spawn_thread("terminal-input", move || {
+            let mut reader = KeyReader::default();
             while let Ok(event) = event::read() {
-                if let Some(key) = key_of(event)
-                    && sender.send(key).is_err()
-                {
+                let Some(key) = reader.read_key(event) else { continue };
+                let is_editor = key == Key::OpenEditor;
+                if sender.send(key).is_err() || (is_editor && opened.recv().is_err()) {
                     return;
                 }
             }
         })?;
         Ok(keyboard)
     }
+
+    /// Returns the gate of this keyboard.
+    #[must_use]
+    pub fn gate(&self) -> KeyGate {
+        self.gate.clone()
+    }
+}
+
+/// Joins Ctrl-X and Ctrl-E to one key.
+#[derive(Debug, Default)]
+struct KeyReader {
+    /// `true` after Ctrl-X.
+    is_prefixed: bool,
+}
+
+impl KeyReader {
+    fn read_key(&mut self, event: Event) -> Option<Key> {
+        let control = |letter| KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
+        let is_prefixed = std::mem::take(&mut self.is_prefixed);
+        match event {
+            Event::Key(key) if key == control('x') => {
+                self.is_prefixed = true;
+                None
+            }
+            Event::Key(key) if is_prefixed && key == control('e') => Some(Key::OpenEditor),
+            event => key_of(event),
+        }
+    }
 }
 
 impl Drop for Keyboard {
     /// Ignores errors: a terminal that is gone has no mode.
     fn drop(&mut self) {
-        write(END_PASTE_MARKS).unwrap_or_default();
+        write(END_REPORTS).unwrap_or_default();
         disable_raw_mode().unwrap_or_default();
     }
 }
@@ -61,11 +92,27 @@ impl Drop for Keyboard {
 /// # Errors
 /// If the terminal's mode cannot be changed.
 pub(crate) fn suspend() -> io::Result<()> {
-    write(END_PASTE_MARKS)?;
-    disable_raw_mode()?;
+    release_terminal()?;
     kill_current_process_group(Signal::TSTP)?;
+    take_terminal()
+}
+
+/// Gives the terminal to another program.
+///
+/// # Errors
+/// If the terminal's mode cannot be changed.
+pub(crate) fn release_terminal() -> io::Result<()> {
+    write(END_REPORTS)?;
+    disable_raw_mode()
+}
+
+/// Takes the terminal back.
+///
+/// # Errors
+/// If the terminal's mode cannot be changed.
+pub(crate) fn take_terminal() -> io::Result<()> {
     enable_raw_mode()?;
-    write(BEGIN_PASTE_MARKS)
+    write(BEGIN_REPORTS)
 }
 
 fn write(bytes: &[u8]) -> io::Result<()> {
@@ -90,6 +137,8 @@ fn key_of(event: Event) -> Option<Key> {
             Some(Key::Text(printable(&text).into_owned()))
         }
         Event::Resize(..) => Some(Key::Resize),
+        Event::FocusGained => Some(Key::FocusIn),
+        Event::FocusLost => Some(Key::FocusOut),
         _ => None,
     }
 }
@@ -135,6 +184,7 @@ fn control_key(letter: char) -> Option<Key> {
         'd' => Key::EndOfInput,
         'e' => Key::End,
         'f' => Key::Right,
+        'g' => Key::OpenEditor,
         'h' => Key::Backspace,
         'j' => Key::NewLine,
         'k' => Key::KillToEnd,
@@ -170,9 +220,22 @@ mod tests {
             (press(KeyCode::F(1), none), None),
             (Event::Paste("a\r\n\u{1b}[31mb\rc".into()), Some(Key::Text("a\n[31mb\nc".into()))),
             (Event::Resize(1, 2), Some(Key::Resize)),
+            (Event::FocusLost, Some(Key::FocusOut)),
+            (press(KeyCode::Char('g'), KeyModifiers::CONTROL), Some(Key::OpenEditor)),
         ];
         for (event, expected) in table {
             assert_eq!(key_of(event.clone()), expected, "{event:?}");
         }
+    }
+
+    #[test]
+    fn reader_joins_ctrl_x_and_ctrl_e() {
+        let mut reader = KeyReader::default();
+        let mut press = |letter| {
+            let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
+            reader.read_key(Event::Key(key))
+        };
+        assert_eq!((press('x'), press('e')), (None, Some(Key::OpenEditor)));
+        assert_eq!((press('e'), press('x'), press('a')), (Some(Key::End), None, Some(Key::Home)));
     }
 }

@@ -18,13 +18,14 @@ mod styled;
 mod testing;
 
 pub use chat::{
-    ChatEnd, ChatFigures, DaemonNotice, LinkError, SaidChunk, TerminalChat, TerminalChatParts,
-    TerminalLink,
+    ChatEnd, ChatFigures, ConversationEntry, DaemonNotice, EditorAccess, LinkError, SaidChunk,
+    TerminalChat, TerminalChatParts, TerminalLink,
 };
 pub use config::TerminalConfig;
+pub use key::KeyGate;
 pub use keys::Keyboard;
 pub use line::Completer;
-pub use live::{LiveParts, TerminalSize};
+pub use live::{AttentionSign, LiveParts, TerminalSize};
 pub use receive::{Input, Lines};
 pub use screen::Screen;
 pub use send::Terminal;

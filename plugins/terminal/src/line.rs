@@ -2,6 +2,7 @@
 
 mod complete;
 mod history;
+mod paste;
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -10,6 +11,7 @@ pub use complete::Completer;
 pub(crate) use complete::CompletionCandidate;
 use complete::common_beginning;
 pub(crate) use history::LineHistory;
+pub(crate) use paste::FoldedTexts;
 
 /// The effect of a key on the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub(crate) enum LineEffect {
     End,
     ClearScreen,
     Suspend,
+    /// Open the line in an editor.
+    OpenEditor,
 }
 
 /// The candidates that are shown below the line.
@@ -50,6 +54,8 @@ pub(crate) struct InputLine {
     cursor: usize,
     history: LineHistory,
     completer: Completer,
+    /// The long texts of the line.
+    folded: FoldedTexts,
     /// The earlier line that is shown, and the line that was typed before it.
     earlier: Option<(usize, String)>,
     /// The text that was removed last, for [`Key::Yank`].
@@ -65,6 +71,21 @@ impl InputLine {
 
     pub(crate) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Returns the text with all that is folded.
+    pub(crate) fn whole_text(&self) -> String {
+        self.folded.unfold(&self.text)
+    }
+
+    pub(crate) fn folded_texts(&self) -> &FoldedTexts {
+        &self.folded
+    }
+
+    /// Replaces the text.
+    pub(crate) fn replace_text(&mut self, text: String) {
+        self.clear();
+        self.set_text(text);
     }
 
     pub(crate) fn before_cursor(&self) -> &str {
@@ -101,7 +122,7 @@ impl InputLine {
         match key {
             Key::Tab => self.complete_word(1),
             Key::BackTab => self.complete_word(-1),
-            Key::Resize => {}
+            Key::Resize | Key::FocusIn | Key::FocusOut => {}
             Key::Escape if self.menu.take().is_some() => {}
             _ => {
                 self.menu = None;
@@ -114,7 +135,11 @@ impl InputLine {
     fn edit_text(&mut self, key: &Key) -> LineEffect {
         let cursor = self.cursor;
         match key {
-            Key::Text(text) => self.insert(text),
+            Key::Text(text) => {
+                let text = self.folded.fold_paste(text);
+                self.insert(&text);
+            }
+            Key::OpenEditor => return LineEffect::OpenEditor,
             Key::NewLine => self.insert("\n"),
             Key::Yank => self.insert(&self.killed.clone()),
             Key::Enter => return self.submit_line(),
@@ -137,13 +162,20 @@ impl InputLine {
             Key::Up => self.move_up(),
             Key::Down => self.move_down(),
             Key::Search => self.search = Some(LineSearch { words: String::new(), found: None }),
-            Key::Tab | Key::BackTab | Key::Resize | Key::PageUp | Key::PageDown | Key::Unfold => {}
+            Key::Tab
+            | Key::BackTab
+            | Key::Resize
+            | Key::PageUp
+            | Key::PageDown
+            | Key::Unfold
+            | Key::FocusIn
+            | Key::FocusOut => {}
         }
         LineEffect::Edited
     }
 
     fn submit_line(&mut self) -> LineEffect {
-        let line = std::mem::take(&mut self.text);
+        let line = self.whole_text();
         self.clear();
         if !line.trim().is_empty() {
             self.history.add_line(line.trim_end());
@@ -152,6 +184,7 @@ impl InputLine {
     }
 
     fn set_text(&mut self, text: String) {
+        let text = self.folded.fold_line(text);
         self.cursor = text.len();
         self.text = text;
     }
@@ -288,7 +321,7 @@ impl InputLine {
                 search.found = None;
             }
             Key::Search => {}
-            Key::Resize => return true,
+            Key::Resize | Key::FocusIn | Key::FocusOut => return true,
             Key::Escape | Key::Interrupt => {
                 self.search = None;
                 return true;

@@ -83,7 +83,7 @@ fn tab_completes_and_walks_through_the_candidates() {
     let mut line = InputLine::new(LineHistory::default(), completer);
     assert_eq!(pressed(&mut line, &[text("/th"), Key::Tab]), "/think |");
     line.clear();
-    assert_eq!(pressed(&mut line, &[text("/s"), Key::Tab]), "/st|");
+    assert_eq!(pressed(&mut line, &[text("/st"), Key::Tab]), "/st|");
     assert_eq!(line.menu().unwrap().candidates.len(), 2);
     assert_eq!(pressed(&mut line, &[Key::Tab]), "/status|");
     assert_eq!(pressed(&mut line, &[Key::Tab, Key::Tab, Key::BackTab]), "/stop|");

@@ -8,6 +8,7 @@ mod painter;
 mod parts;
 mod report_line;
 mod tools;
+mod typing;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,13 +18,12 @@ use std::time::Duration;
 use avocet_protocol::ids::{CallId, MessageId};
 use avocet_text::printable;
 
-use crate::key::Key;
-use crate::line::{Completer, InputLine, LineEffect, LineHistory};
+use crate::line::{Completer, InputLine, LineHistory};
 use crate::markdown::{MarkdownStream, rows_of};
 use crate::styled::{LineBreaks, Look, PageLayout, ScreenRow, StyledSpan, TextStyle, wrap_spans};
 pub(crate) use call_report::CallReport;
 use pager::{CallHistory, CallPager};
-pub use painter::TerminalSize;
+pub use painter::{AttentionSign, TerminalSize};
 use painter::{FramePainter, LiveFrame};
 use tools::ToolLine;
 
@@ -53,6 +53,8 @@ pub struct LiveParts {
     pub history: (std::path::PathBuf, usize),
     /// The source of completions.
     pub completer: Completer,
+    /// The way to call the person.
+    pub sign: AttentionSign,
 }
 
 impl fmt::Debug for LiveParts {
@@ -94,6 +96,11 @@ pub(crate) struct LiveScreen {
     /// The status line at the bottom.
     status: String,
     now: Duration,
+    sign: AttentionSign,
+    /// `false` once the terminal has reported that another window gets the keys.
+    has_focus: bool,
+    /// `true` while another program has the terminal.
+    is_paused: bool,
 }
 
 impl fmt::Debug for LiveScreen {
@@ -104,7 +111,7 @@ impl fmt::Debug for LiveScreen {
 
 impl LiveScreen {
     pub(crate) fn new(parts: LiveParts) -> Self {
-        let LiveParts { out, size, reflows, look, history: (file, most), completer } = parts;
+        let LiveParts { out, size, reflows, look, history: (file, most), completer, sign } = parts;
         Self {
             painter: FramePainter::new(out, reflows),
             size,
@@ -122,6 +129,9 @@ impl LiveScreen {
             line: InputLine::new(LineHistory::open(file, most), completer),
             status: String::new(),
             now: Duration::ZERO,
+            sign,
+            has_focus: true,
+            is_paused: false,
         }
     }
 
@@ -258,7 +268,8 @@ impl LiveScreen {
 
     /// Shows a line that was typed above the live region.
     pub(crate) fn add_typed(&mut self, line: &str) {
-        let rows = parts::typed_rows(line, self.page_layout().columns, TextStyle::BOLD);
+        let line = self.line.folded_texts().shorten_message(line);
+        let rows = parts::typed_rows(&line, self.page_layout().columns, TextStyle::BOLD);
         self.add_rows(RowKind::Typed, rows);
     }
 
@@ -294,7 +305,10 @@ impl LiveScreen {
             tool.set_report(report);
         } else if is_new && !report.is_ok {
             self.end_stream();
-            self.tools.push(ToolLine::with_refusal(report, self.now));
+            // A later call may have begun before the refusal was read.
+            let is_later = |tool: &ToolLine| tool.call.is_some_and(|call| call > report.call);
+            let place = self.tools.iter().position(is_later).unwrap_or(self.tools.len());
+            self.tools.insert(place, ToolLine::with_refusal(report, self.now));
         }
     }
 
@@ -328,30 +342,9 @@ impl LiveScreen {
         self.tools.iter().any(ToolLine::is_running)
     }
 
-    pub(crate) fn press_key(&mut self, key: &Key) -> LineEffect {
-        if self.pager.is_some() {
-            self.press_in_pager(key);
-            return LineEffect::Edited;
-        }
-        if *key == Key::Unfold {
-            self.open_pager();
-            return LineEffect::Edited;
-        }
-        let effect = self.line.press_key(key);
-        if effect == LineEffect::ClearScreen {
-            self.painter.clear();
-            return LineEffect::Edited;
-        }
-        effect
-    }
-
-    pub(crate) fn clear_line(&mut self) -> bool {
-        self.line.clear()
-    }
-
     /// Paints all changes.
     pub(crate) fn paint_changes(&mut self) {
-        if self.paint_pager() {
+        if self.is_paused || self.paint_pager() {
             return;
         }
         let size = (self.size)();

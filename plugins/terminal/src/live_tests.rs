@@ -1,4 +1,6 @@
 use super::*;
+use crate::key::Key;
+use crate::line::LineEffect;
 use crate::testing::TerminalEmulator;
 
 fn screen(rows: u16, columns: u16, look: Look) -> (LiveScreen, TerminalEmulator) {
@@ -154,7 +156,7 @@ fn input_wraps_grows_and_keeps_the_cursor_visible() {
 fn menu_takes_the_place_of_the_status() {
     let (mut live, emulator) = screen(9, 30, Look::Styled);
     live.set_status("a/b");
-    press(&mut live, "/s");
+    press(&mut live, "/st");
     live.press_key(&Key::Tab);
     live.press_key(&Key::Tab);
     live.paint_changes();

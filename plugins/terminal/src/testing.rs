@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use avocet_protocol::channel::CommandHelp;
 
 use crate::line::Completer;
-use crate::live::{LiveParts, TerminalSize};
+use crate::live::{AttentionSign, LiveParts, TerminalSize};
 use crate::styled::Look;
 
 /// A terminal with 1,000 rows above its screen.
@@ -46,6 +46,7 @@ impl TerminalEmulator {
             look,
             history: (PathBuf::from("/nonexistent/history"), 0),
             completer: Completer::new(["status", "stop"].map(help), None),
+            sign: AttentionSign::Bell,
         }
     }
 

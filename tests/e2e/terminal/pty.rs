@@ -138,6 +138,24 @@ impl Terminal {
         last(b"\x1b[?2026h") <= last(b"\x1b[?2026l")
     }
 
+    /// Reads on until the program has written these bytes.
+    #[track_caller]
+    pub(crate) fn wait_for_written(&mut self, bytes: &[u8]) {
+        while !self.has_written(bytes) {
+            match self.output.recv_timeout(TIMEOUT) {
+                Ok(piece) => {
+                    self.parser.process(&piece);
+                    self.written.extend(piece);
+                }
+                Err(_) => panic!("{bytes:?} is not written on\n{}", self.all()),
+            }
+        }
+    }
+
+    pub(crate) fn has_written(&self, bytes: &[u8]) -> bool {
+        self.written.windows(bytes.len()).any(|part| part == bytes)
+    }
+
     /// Reads on until `text` is shown.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, text: &str) {

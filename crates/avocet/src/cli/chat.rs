@@ -2,27 +2,31 @@
 //! chat.
 
 use std::io::{self, BufReader, IsTerminal};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_gateway::ShowStatus;
+use avocet_gateway::{ListSessions, ShowStatus};
 use avocet_protocol::daemon::{ChannelStatus, DaemonStatus};
 use avocet_protocol::ids::{IdError, SenderId};
 use avocet_terminal::{
-    ChatEnd, Completer, Input, Keyboard, Lines, LiveParts, Look, Screen, TerminalChat,
-    TerminalChatParts, TerminalConfig, TerminalSize,
+    AttentionSign, ChatEnd, Completer, ConversationEntry, EditorAccess, Input, KeyGate, Keyboard,
+    Lines, LiveParts, Look, Screen, TerminalChat, TerminalChatParts, TerminalConfig, TerminalSize,
 };
 use clap::Args;
+use futures_util::FutureExt;
 use tokio::signal::unix::SignalKind;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::faulty_file::for_daemon;
-use crate::cli::link::DaemonLink;
+use crate::cli::link::{DaemonLink, other_conversations};
+use crate::cli::named_pictures::PictureRoots;
 use crate::cli::reach::join_or_start;
+use crate::cli::text_editor::{edit_text, editor_command};
 use crate::cli::values::session_id;
 use crate::configuration::Configuration;
 use crate::context::CommandContext;
-use crate::environment::{environment, moves_cursor, wants_colour};
+use crate::environment::{environment, home, moves_cursor, wants_colour};
 use crate::exit::{Exit, Failure};
 use crate::logging;
 
@@ -50,8 +54,11 @@ impl Default for ChatArgs {
 }
 
 const DEFAULT_CHAT: &str = "me";
+/// The other conversations that the greeting names.
+const RECENT: usize = 3;
 const NO_MODEL: &str = "No language model yet. Leave with Ctrl-D and run `avocet init`. `help` shows \
     what works without one.";
+const NO_EDITOR: &str = "no editor is set; set $VISUAL or $EDITOR to its command";
 /// The time for a running answer to finish after the person leaves.
 const DRAIN: Duration = Duration::from_secs(5);
 
@@ -63,10 +70,13 @@ pub(crate) async fn run(context: &CommandContext, chat: ChatArgs) -> Result<Exit
     let (client, embedded) = join_or_start(context, &configuration, chat.start_empty).await?;
     let show = ShowStatus { session: Some(session.clone()) };
     let status: DaemonStatus = client.call::<ShowStatus>(&show).await?;
-    let greeting = greeting(&status, embedded.is_some());
+    let rows = client.call::<ListSessions>(&ListSessions::default()).await?;
+    let others = other_conversations(rows, &session, context.clock.now());
+    let greeting = greeting(&status, embedded.is_some(), &others);
     let (socket, clock) = (configuration.socket.clone(), context.clock.clone());
-    let link =
-        DaemonLink::attach(socket, session, client, log, clock, context.root.clone()).await?;
+    let roots = PictureRoots { home: home(), workspace: workspace(&configuration) };
+    let group = context.root.clone();
+    let link = DaemonLink::attach(socket, session, client, log, clock, group, roots).await?;
     let left = talk(context, &configuration, link, &greeting, status.model).await?;
     if let Some(daemon) = embedded {
         daemon.stop(DRAIN, &CancellationToken::new()).await;
@@ -77,7 +87,7 @@ pub(crate) async fn run(context: &CommandContext, chat: ChatArgs) -> Result<Exit
     })
 }
 
-fn greeting(status: &DaemonStatus, embedded: bool) -> String {
+fn greeting(status: &DaemonStatus, embedded: bool, others: &[ConversationEntry]) -> String {
     let DaemonStatus { version, model, pid, .. } = status;
     let place = match pid {
         Some(pid) if !embedded => format!(", joined the daemon (process {pid})"),
@@ -90,7 +100,16 @@ fn greeting(status: &DaemonStatus, embedded: bool) -> String {
         lines.push(NO_MODEL.to_owned());
     }
     lines.extend(if embedded { connected(&status.channels) } else { None });
+    lines.extend(recent(others));
     lines.join("\n")
+}
+
+/// Offers the other conversations; `None` if there are none.
+fn recent(others: &[ConversationEntry]) -> Option<String> {
+    let names: Vec<&str> = others.iter().take(RECENT).map(|entry| entry.name.as_str()).collect();
+    let more = if others.len() > names.len() { ", ..." } else { "" };
+    let names = names.join(", ");
+    (!names.is_empty()).then(|| format!("Other conversations: {names}{more}. /resume opens one."))
 }
 
 /// Names the accounts that this program serves beside the chat; `None` if there are none.
@@ -115,12 +134,13 @@ async fn talk(
     model: String,
 ) -> Result<ChatEnd, Failure> {
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
-    let (input, screen): (Box<dyn Input>, _) = if is_terminal && moves_cursor() {
+    let (input, screen, editor): (Box<dyn Input>, _, _) = if is_terminal && moves_cursor() {
         let keyboard = Keyboard::new(&context.root)?;
-        (Box::new(keyboard), Screen::live(live_parts(configuration)?))
+        let editor = editor_access(configuration, keyboard.gate());
+        (Box::new(keyboard), Screen::live(live_parts(configuration)?), Some(editor))
     } else {
         let lines = Lines::new(BufReader::new(io::stdin()), &context.root)?;
-        (Box::new(lines), Screen::pipe(Box::new(io::stdout()), Box::new(io::stderr())))
+        (Box::new(lines), Screen::pipe(Box::new(io::stdout()), Box::new(io::stderr())), None)
     };
     let greeting = if is_terminal { greeting } else { "" };
     let (interrupt, interrupts) = flume::bounded(1);
@@ -142,6 +162,7 @@ async fn talk(
         model,
         clock: context.clock.clone(),
         interrupts,
+        editor,
     });
     let mut terminate = tokio::signal::unix::signal(SignalKind::terminate())?;
     let mut hang_up = tokio::signal::unix::signal(SignalKind::hangup())?;
@@ -154,15 +175,44 @@ async fn talk(
 
 fn live_parts(configuration: &Configuration) -> Result<LiveParts, Failure> {
     let config: TerminalConfig = configuration.document.table("channels.terminal")?;
-    let workspace = configuration.agents.first().map(|agent| agent.workspace.clone());
     Ok(LiveParts {
         out: Box::new(io::stdout()),
         size: Box::new(terminal_size),
         reflows: reflows(environment),
         look: if wants_colour() { Look::Styled } else { Look::Plain },
         history: (configuration.data_dir.join("terminal.history"), config.history_lines),
-        completer: Completer::new(avocet_session::commands(), workspace),
+        completer: Completer::new(avocet_session::commands(), workspace(configuration)),
+        sign: attention_sign(environment),
     })
+}
+
+fn workspace(configuration: &Configuration) -> Option<PathBuf> {
+    configuration.agents.first().map(|agent| agent.workspace.clone())
+}
+
+/// Returns the editor for long messages. Its file is in the data directory, which only this user
+/// can read.
+fn editor_access(configuration: &Configuration, gate: KeyGate) -> EditorAccess {
+    let directory = configuration.data_dir.clone();
+    let edit = move |text: String| {
+        let file = directory.join(format!("message-{}.md", uuid::Uuid::new_v4()));
+        let edited = async move {
+            let editor = editor_command().ok_or_else(|| NO_EDITOR.to_owned())?;
+            edit_text(editor, file, text).await
+        };
+        edited.boxed()
+    };
+    EditorAccess { edit: Box::new(edit), gate }
+}
+
+/// Returns the way in which the terminal calls a person. Some terminals make a notification of the
+/// desktop from OSC 9. tmux and GNU screen would swallow it, and pass the bell on.
+fn attention_sign(variable: impl Fn(&str) -> Option<String>) -> AttentionSign {
+    let is_inside = ["TMUX", "STY"].into_iter().any(|name| variable(name).is_some());
+    let names = ["TERM", "TERM_PROGRAM"].map(|name| variable(name).unwrap_or_default());
+    let known = ["iTerm", "WezTerm", "ghostty", "kitty"];
+    let is_known = known.iter().any(|known| names.iter().any(|name| name.contains(known)));
+    if is_known && !is_inside { AttentionSign::Notification } else { AttentionSign::Bell }
 }
 
 /// The size of the terminal, or a usual one if the terminal does not know its own.
@@ -191,7 +241,7 @@ fn chat_name(text: &str) -> Result<String, IdError> {
 mod tests {
     use avocet_protocol::daemon::{ChannelStatus, LastExchanges};
 
-    use super::{connected, reflows};
+    use super::{AttentionSign, attention_sign, connected, reflows};
 
     #[test]
     fn connected_names_the_accounts_besides_the_terminal_and_the_web_console() {
@@ -217,6 +267,24 @@ mod tests {
             });
             let channels: Vec<ChannelStatus> = channels.collect();
             assert_eq!(connected(&channels).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn attention_sign_is_the_bell_unless_the_terminal_has_notifications() {
+        let cases: [(&[(&str, &str)], AttentionSign); 5] = [
+            (&[], AttentionSign::Bell),
+            (&[("TERM", "xterm-256color")], AttentionSign::Bell),
+            (&[("TERM", "xterm-kitty")], AttentionSign::Notification),
+            (&[("TERM_PROGRAM", "iTerm.app")], AttentionSign::Notification),
+            (&[("TERM_PROGRAM", "ghostty"), ("TMUX", "/tmp/t,1,0")], AttentionSign::Bell),
+        ];
+        for (variables, expected) in cases {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            assert_eq!(attention_sign(variable), expected, "{variables:?}");
         }
     }
 

@@ -9,17 +9,25 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_gateway::{
-    Ask, AttachParams, ChunkConfirmation, Client, ClientError, ClientMethod, Incoming, ListUsage,
-    ShowSession, ShowStatus, Wait,
+    Ask, AttachParams, ChunkConfirmation, Client, ClientError, ClientMethod, Incoming,
+    ListSessions, ListUsage, ShowSession, ShowStatus, Wait,
 };
 use avocet_protocol::chat::{ChatAddress, SessionId};
 use avocet_protocol::clock::{Clock, Timestamp};
 use avocet_protocol::ids::{DedupeKey, DeliveryId, MessageId};
-use avocet_protocol::store::{MessageStatus, UsageBy, UsageRow};
+use avocet_protocol::store::{MessageStatus, SessionSummary, UsageBy, UsageRow};
 use avocet_protocol::turn::TurnRecord;
 use avocet_supervise::{Backoff, Group};
-use avocet_terminal::{ChatFigures, DaemonNotice, LinkError, SaidChunk, TerminalLink};
+use avocet_terminal::{
+    ChatFigures, ConversationEntry, DaemonNotice, LinkError, SaidChunk, TerminalLink,
+};
 
+use crate::cli::named_pictures::{IllustratedText, NamedPicture, PictureRoots, read_pictures};
+use crate::cli::values::session_id;
+use crate::output::ago;
+
+/// The beginning of the ids of this account's sessions.
+const TERMINAL: &str = "terminal:local:";
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// Remarks that wait to be shown. Further ones are dropped.
@@ -30,7 +38,7 @@ const LOOK_UP_TIMEOUT: Duration = Duration::from_secs(5);
 /// A link to the daemon behind a socket.
 pub(crate) struct DaemonLink {
     socket: PathBuf,
-    session: SessionId,
+    session: Mutex<SessionId>,
     clock: Arc<dyn Clock>,
     opened_at: Timestamp,
     group: Group,
@@ -42,11 +50,14 @@ pub(crate) struct DaemonLink {
     /// Lines that the program logs meanwhile.
     log: flume::Receiver<String>,
     unanswered: Mutex<HashMap<DeliveryId, ChunkConfirmation>>,
+    picture_roots: PictureRoots,
+    /// The pictures of messages without an outcome. The daemon reads them from this program.
+    pictures: Mutex<HashMap<MessageId, Vec<NamedPicture>>>,
 }
 
 impl fmt::Debug for DaemonLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DaemonLink").field("session", &self.session).finish_non_exhaustive()
+        f.debug_struct("DaemonLink").field("session", &self.session()).finish_non_exhaustive()
     }
 }
 
@@ -59,11 +70,12 @@ impl DaemonLink {
         log: flume::Receiver<String>,
         clock: Arc<dyn Clock>,
         group: Group,
+        picture_roots: PictureRoots,
     ) -> Result<Self, ClientError> {
         attach(&client, session.address()).await?;
         Ok(Self {
             socket,
-            session,
+            session: Mutex::new(session),
             opened_at: clock.now(),
             clock,
             group,
@@ -72,7 +84,13 @@ impl DaemonLink {
             remarks: flume::bounded(REMARKS),
             log,
             unanswered: Mutex::default(),
+            picture_roots,
+            pictures: Mutex::default(),
         })
+    }
+
+    fn session(&self) -> SessionId {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the connection. If it is lost, remarks it, waits for the daemon to come back and
@@ -84,6 +102,9 @@ impl DaemonLink {
                 self.add_remark("The connection to the daemon was lost. Reconnecting.");
             }
             *client = Arc::new(self.reconnect().await);
+            let pictures = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
+            pictures.values().for_each(|pictures| keep_pictures(&client, pictures));
+            drop(pictures);
             self.is_lost.store(false, Ordering::Relaxed);
             self.add_remark("The daemon is back.");
         }
@@ -95,7 +116,7 @@ impl DaemonLink {
         loop {
             self.clock.sleep(waits.next_wait()).await;
             if let Ok(client) = Client::connect(&self.socket, &self.group).await
-                && attach(&client, self.session.address()).await.is_ok()
+                && attach(&client, self.session().address()).await.is_ok()
             {
                 return client;
             }
@@ -104,8 +125,19 @@ impl DaemonLink {
 
     /// Makes a request, and repeats it if the connection broke before the answer.
     async fn call<M: ClientMethod>(&self, params: &M::Params) -> Result<M::Answer, LinkError> {
+        self.call_with_pictures::<M>(params, &[]).await
+    }
+
+    /// Works as [`Self::call`] for a message with pictures.
+    async fn call_with_pictures<M: ClientMethod>(
+        &self,
+        params: &M::Params,
+        pictures: &[NamedPicture],
+    ) -> Result<M::Answer, LinkError> {
         loop {
-            match self.client().await.call::<M>(params).await {
+            let client = self.client().await;
+            keep_pictures(&client, pictures);
+            match client.call::<M>(params).await {
                 Err(ClientError::Lost) => {}
                 Err(ClientError::Refused(refusal)) => return Err(LinkError(refusal.to_string())),
                 Err(error) => return Err(LinkError(error.to_string())),
@@ -153,6 +185,28 @@ impl DaemonLink {
     }
 }
 
+fn keep_pictures(client: &Client, pictures: &[NamedPicture]) {
+    for NamedPicture { published, bytes } in pictures {
+        client.keep_file(published.reference.clone(), bytes.clone());
+    }
+}
+
+/// Returns the conversations that a terminal can open, without the open one.
+pub(crate) fn other_conversations(
+    rows: Vec<SessionSummary>,
+    open: &SessionId,
+    now: Timestamp,
+) -> Vec<ConversationEntry> {
+    let entry = |row: SessionSummary| {
+        let name = row.session.as_str().strip_prefix(TERMINAL)?.to_owned();
+        let turns = if row.turns == 1 { "turn" } else { "turns" };
+        let title = row.title.map(|title| format!(": {title}")).unwrap_or_default();
+        let age = ago(row.used_at, now);
+        Some(ConversationEntry { name, summary: format!("{age}, {} {turns}{title}", row.turns) })
+    };
+    rows.into_iter().filter(|row| row.session != *open).filter_map(entry).collect()
+}
+
 async fn attach(client: &Client, chat: ChatAddress) -> Result<(), ClientError> {
     client.call::<AttachParams>(&AttachParams::to_chat(chat)).await.map(drop)
 }
@@ -166,13 +220,29 @@ pub(crate) fn new_key() -> Result<DedupeKey, LinkError> {
 #[async_trait]
 impl TerminalLink for DaemonLink {
     async fn say(&self, text: &str) -> Result<MessageId, LinkError> {
-        let (session, text) = (self.session.clone(), text.to_owned());
-        let ask = Ask { session, text, key: Some(new_key()?), attachments: Vec::new() };
-        self.call::<Ask>(&ask).await.map(|asked| asked.message)
+        let IllustratedText { text, pictures, remarks } =
+            read_pictures(text, &self.picture_roots).await;
+        remarks.iter().for_each(|remark| self.add_remark(remark));
+        let attachments = pictures.iter().map(|picture| picture.published.clone()).collect();
+        let (session, key) = (self.session(), Some(new_key()?));
+        let ask = Ask { session, text, key, attachments };
+        let message = self.call_with_pictures::<Ask>(&ask, &pictures).await?.message;
+        if !pictures.is_empty() {
+            let mut kept = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.insert(message, pictures);
+        }
+        Ok(message)
     }
 
     async fn outcome(&self, message: MessageId) -> Result<MessageStatus, LinkError> {
-        self.call::<Wait>(&Wait { message, seconds: None }).await
+        let status = self.call::<Wait>(&Wait { message, seconds: None }).await;
+        let kept = self.pictures.lock().unwrap_or_else(PoisonError::into_inner).remove(&message);
+        if let Some(pictures) = kept {
+            let client = self.client().await;
+            let references = pictures.iter().map(|picture| &picture.published.reference);
+            references.for_each(|reference| client.forget_file(reference));
+        }
+        status
     }
 
     async fn hear(&self) -> DaemonNotice {
@@ -211,17 +281,37 @@ impl TerminalLink for DaemonLink {
     }
 
     async fn last_turn(&self) -> Option<TurnRecord> {
-        let show = ShowSession { session: self.session.clone(), turns: 1, before: None };
+        let show = ShowSession { session: self.session(), turns: 1, before: None };
         self.look_up::<ShowSession>(&show).await?.pop()
+    }
+
+    async fn conversations(&self) -> Result<Vec<ConversationEntry>, LinkError> {
+        let rows = self.call::<ListSessions>(&ListSessions::default()).await?;
+        Ok(other_conversations(rows, &self.session(), self.clock.now()))
+    }
+
+    /// Connects anew, because a connection serves one chat.
+    async fn open_conversation(&self, name: &str) -> Result<(), LinkError> {
+        let session = session_id(name).map_err(|error| LinkError(error.to_string()))?;
+        let mut client = self.client.lock().await;
+        let next = Client::connect(&self.socket, &self.group).await;
+        let next = next.map_err(|error| LinkError(error.to_string()))?;
+        let attached = attach(&next, session.address()).await;
+        attached.map_err(|error| LinkError(error.to_string()))?;
+        *client = Arc::new(next);
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = session;
+        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        Ok(())
     }
 
     async fn figures(&self) -> ChatFigures {
         let since = self.opened_at;
         let list = ListUsage { by: UsageBy::Session, since, ..ListUsage::default() };
-        let show = ShowStatus { session: Some(self.session.clone()) };
+        let session = self.session();
+        let show = ShowStatus { session: Some(session.clone()) };
         let (rows, status) =
             tokio::join!(self.look_up::<ListUsage>(&list), self.look_up::<ShowStatus>(&show),);
-        let ours = |row: &UsageRow| row.of == self.session.as_str();
+        let ours = |row: &UsageRow| row.of == session.as_str();
         let used = rows.into_iter().flatten().find(ours).map(|row| row.total);
         ChatFigures { model: status.map(|status| status.model), used }
     }

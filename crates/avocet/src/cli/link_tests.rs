@@ -58,7 +58,8 @@ impl LinkHarness {
         let client = Client::connect(&socket, &group).await.unwrap();
         let session = SessionId::parse("terminal:local:me").unwrap();
         let log = flume::bounded(1).1;
-        let attach = DaemonLink::attach(socket.clone(), session, client, log, clock.clone(), group);
+        let (place, roots) = (socket.clone(), PictureRoots::default());
+        let attach = DaemonLink::attach(place, session, client, log, clock.clone(), group, roots);
         let (link, daemon) = tokio::join!(attach, FakeDaemon::accept(&listener));
         Self { socket, listener, daemon, link: link.unwrap(), clock, _directory: directory }
     }

@@ -16,6 +16,9 @@ use crate::screen::Screen;
 /// Chunks and messages that are remembered, to recognise repetitions.
 const SEEN: usize = 256;
 const AWAY: &str = "while you were away:";
+/// The texts of notifications.
+const ANSWERED: &str = "Avocet has answered";
+const ASKS: &str = "Avocet asks you something";
 
 pub(super) struct ChatDisplay {
     link: Arc<dyn TerminalLink>,
@@ -53,6 +56,12 @@ impl ChatDisplay {
             newest: None,
             activity: "waiting".to_owned(),
         }
+    }
+
+    /// Forgets the turns of the conversation before.
+    pub(super) fn forget_turns(&mut self) {
+        self.begin_text(false);
+        (self.turn, self.earlier, self.newest) = (None, None, None);
     }
 
     /// Marks a message as shown, because it was typed here.
@@ -241,6 +250,11 @@ impl ChatDisplay {
         match chunk.turn {
             Some(turn) => self.say_answer(turn, &make_safe(&chunk.text)),
             None => self.screen.show_line(&chunk.text),
+        }
+        if chunk.turn.is_some()
+            && let Some(live) = self.live_screen()
+        {
+            live.call_person(if chunk.choices.is_empty() { ANSWERED } else { ASKS });
         }
         for choice in &chunk.choices {
             self.show_remark(&format!("  [{}] {}", choice.label, choice.says));

@@ -36,6 +36,7 @@ impl ChatLoop {
     pub(super) fn send_next(&mut self) {
         if !self.is_sending()
             && !self.is_loading()
+            && !self.is_choosing()
             && let Some(text) = self.to_send.pop_front()
         {
             let waits = self.link.is_lost();

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use super::conversations::read_wish;
 use super::{ChatEnd, ChatLoop, HOW_TO_ANSWER, HOW_TO_LEAVE, STOP};
 use crate::key::Key;
 use crate::keys::suspend;
@@ -28,7 +29,19 @@ impl ChatLoop {
 
     fn press_key(&mut self, key: &Key) -> ControlFlow<()> {
         let Some(live) = self.display.live_screen() else { return ControlFlow::Continue(()) };
-        match live.press_key(key) {
+        let effect = live.press_key(key);
+        if effect == LineEffect::OpenEditor {
+            self.open_editor();
+        }
+        if *key == Key::OpenEditor && !self.is_editing() {
+            self.let_keys_in();
+        }
+        self.apply_effect(effect)
+    }
+
+    fn apply_effect(&mut self, effect: LineEffect) -> ControlFlow<()> {
+        let Some(live) = self.display.live_screen() else { return ControlFlow::Continue(()) };
+        match effect {
             LineEffect::Line(line) => return self.take_line(&line),
             LineEffect::End => return ControlFlow::Break(()),
             LineEffect::Interrupt => return self.interrupt_answer(),
@@ -39,7 +52,10 @@ impl ChatLoop {
                     live.show_remark(&format!("cannot suspend the chat: {error}"));
                 }
             }
-            LineEffect::Escape | LineEffect::Edited | LineEffect::ClearScreen => {}
+            LineEffect::Escape
+            | LineEffect::Edited
+            | LineEffect::ClearScreen
+            | LineEffect::OpenEditor => {}
         }
         ControlFlow::Continue(())
     }
@@ -50,6 +66,15 @@ impl ChatLoop {
             "/quit" | "/exit" => return ControlFlow::Break(()),
             text => text,
         };
+        if self.is_interactive()
+            && let Some(wanted) = read_wish(text)
+        {
+            if let Some(live) = self.display.live_screen() {
+                live.show_typed_line(text, false);
+            }
+            self.choose_conversation(wanted);
+            return ControlFlow::Continue(());
+        }
         let waits = self.is_loading()
             || self.link.is_lost()
             || (self.own.is_working() && !text.starts_with('/'));

@@ -26,7 +26,11 @@ pub struct Completer {
 }
 
 /// Commands of the terminal itself.
-const OWN: [CommandHelp; 1] = [CommandHelp { name: "quit", argument: "", help: "leave this chat" }];
+const OWN: [CommandHelp; 3] = [
+    CommandHelp { name: "quit", argument: "", help: "leave this chat" },
+    CommandHelp { name: "resume", argument: "[name]", help: "open another conversation" },
+    CommandHelp { name: "sessions", argument: "", help: "list the other conversations" },
+];
 
 impl Completer {
     /// A completer of these commands, and of paths in this directory.
@@ -125,7 +129,7 @@ mod tests {
         let commands = [help("status"), help("stop")];
         let completer = Completer::new(commands, Some(root.to_owned()));
         let table: [(&str, &[&str]); 11] = [
-            ("/", &["/quit", "/status", "/stop"]),
+            ("/", &["/quit", "/resume", "/sessions", "/status", "/stop"]),
             ("/sto", &["/stop"]),
             ("say /sto", &[]),
             ("read @", &["@a.txt", "@src/"]),

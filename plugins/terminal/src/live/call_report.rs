@@ -6,7 +6,7 @@ use avocet_protocol::turn::{CallResult, LoggedCall};
 use avocet_text::{Redactor, main_argument, printable};
 use serde_json::{Map, Value};
 
-use super::file_change::{FileChange, read_change};
+use super::file_change::{ShownChange, read_change};
 use super::report_line::{LineKind, ReportLine};
 use crate::styled::{PaletteColour, ScreenRow, TextStyle};
 
@@ -60,7 +60,7 @@ impl CallReport {
             self.lines = ReportLine::split_text(LineKind::Error, &error);
             return self;
         }
-        if let Some(FileChange { lines, added, removed }) = read_change(&self.name, arguments) {
+        if let Some(ShownChange { lines, added, removed }) = read_change(&self.name, arguments) {
             self.counts = Some((added, removed));
             self.lines = lines;
             return self;

@@ -58,7 +58,11 @@ fn report_of_a_refused_call_has_its_reason() {
     assert!(!report.is_ok);
     assert_eq!(folded(&report), ["  permission denied: /etc is outside", "  of [31mthe workspace"]);
     let narrow = painted(&report.folded_rows(30));
-    assert_eq!(narrow[..2], ["  permission denied: /etc is", "  outside"], "it is broken, not cut");
+    assert_eq!(
+        narrow[..2],
+        ["  permission denied: /etc is ", "  outside"],
+        "it is broken, not cut"
+    );
 }
 
 #[test]

@@ -10,13 +10,13 @@ const CONTEXT: usize = 2;
 
 /// A change of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FileChange {
+pub(super) struct ShownChange {
     pub(super) lines: Vec<ReportLine>,
     pub(super) added: usize,
     pub(super) removed: usize,
 }
 
-impl FileChange {
+impl ShownChange {
     fn from_lines(lines: Vec<ReportLine>) -> Self {
         let count = |kind| lines.iter().filter(|line| line.kind == kind).count();
         let (added, removed) = (count(LineKind::Added), count(LineKind::Removed));
@@ -25,7 +25,7 @@ impl FileChange {
 }
 
 /// Returns the change that a call has made; `None` for tools that change no files.
-pub(super) fn read_change(name: &str, arguments: &Map<String, Value>) -> Option<FileChange> {
+pub(super) fn read_change(name: &str, arguments: &Map<String, Value>) -> Option<ShownChange> {
     let text = |keys: &[&str]| keys.iter().find_map(|key| arguments.get(*key)?.as_str());
     let lines = match name {
         // The text before is unknown.
@@ -36,7 +36,7 @@ pub(super) fn read_change(name: &str, arguments: &Map<String, Value>) -> Option<
         "apply_patch" => patch_lines(text(&["patch", "diff", "input"])?),
         _ => return None,
     };
-    Some(FileChange::from_lines(lines))
+    Some(ShownChange::from_lines(lines))
 }
 
 fn difference(old: &str, new: &str) -> Vec<ReportLine> {

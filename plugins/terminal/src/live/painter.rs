@@ -4,6 +4,15 @@
 use std::fmt;
 use std::io::Write;
 
+/// The way in which a terminal calls a person whose window has no focus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttentionSign {
+    /// The bell, which each terminal has.
+    Bell,
+    /// A notification of the desktop (OSC 9).
+    Notification,
+}
+
 /// The size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalSize {
@@ -95,6 +104,14 @@ impl FramePainter {
     pub(super) fn clear(&mut self) {
         self.write("\u{1b}[2J\u{1b}[H");
         self.shown = LiveFrame::default();
+    }
+
+    /// Calls the person with the bell or with a notification.
+    pub(super) fn call_person(&mut self, sign: AttentionSign, text: &str) {
+        self.write(&match sign {
+            AttentionSign::Bell => "\u{7}".to_owned(),
+            AttentionSign::Notification => format!("\u{1b}]9;{text}\u{7}"),
+        });
     }
 
     /// Shows an empty page in place of the screen.

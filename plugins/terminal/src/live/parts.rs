@@ -51,7 +51,8 @@ impl LiveScreen {
             rows.push(ScreenRow::with_text(activity.clone(), TextStyle::DIM).cut(page.columns));
         }
         for line in &self.waiting {
-            let mut waiting = typed_rows(&line.text, page.columns, TextStyle::DIM);
+            let text = self.line.folded_texts().shorten_message(&line.text);
+            let mut waiting = typed_rows(&text, page.columns, TextStyle::DIM);
             waiting.truncate(WAITING_ROWS);
             rows.extend(waiting);
         }
@@ -101,7 +102,9 @@ fn lay_out_input(line: &InputLine, columns: usize) -> (Vec<ScreenRow>, (usize, u
     let (mut rows, mut used) = (vec![String::new()], 0);
     let mut cursor = None;
     for (at, grapheme) in line.text().grapheme_indices(true) {
+        let folded = line.folded_texts().summary_of(grapheme);
         let shown = if grapheme == "\t" { "    " } else { grapheme };
+        let shown = folded.as_deref().unwrap_or(shown);
         let is_break = grapheme == "\n";
         let width = if is_break { 0 } else { width(shown) };
         if used + width > most {

@@ -1,18 +1,13 @@
 //! Lets a person edit the messages of a turn in an editor.
 
 use std::fmt::Write as _;
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use avocet_protocol::chat::LoggedInbound;
 use avocet_protocol::turn::{Origin, TurnRecord};
-use avocet_supervise::run_blocking;
-use avocet_text::{plain_io, sanitise};
+use avocet_text::sanitise;
 
-use crate::environment::environment;
+use crate::cli::text_editor::{edit_text, editor_command};
 use crate::exit::{Exit, Failure};
 
 /// Returns the turn with the messages that a person has edited.
@@ -20,49 +15,17 @@ use crate::exit::{Exit, Failure};
 /// # Errors
 /// [`Failure`] without an editor, if the editor fails, or if its text is not usable.
 pub(super) async fn edited(record: &TurnRecord, directory: &Path) -> Result<TurnRecord, Failure> {
-    let editor = environment("VISUAL").or_else(|| environment("EDITOR")).ok_or_else(|| {
+    let editor = editor_command().ok_or_else(|| {
         let message = "--edit needs an editor; set $VISUAL or $EDITOR to its command";
         Failure::new(Exit::Usage, message)
     })?;
     let mut turn = record.clone();
     let file = directory.join(format!("replay-{}-{}.md", record.id, uuid::Uuid::new_v4()));
-    let text = edit(editor, file, to_text(&mut turn)).await?;
+    let text = edit_text(editor, file, to_text(&mut turn)).await;
+    let text =
+        text.map_err(|why| Failure::new(Exit::Failed, format!("{why}; nothing was replayed")))?;
     from_text(&mut turn, &text).map_err(|why| Failure::new(Exit::Usage, why))?;
     Ok(turn)
-}
-
-/// Opens the editor with a text. Returns the text that it saved.
-async fn edit(editor: String, file: PathBuf, text: String) -> Result<String, Failure> {
-    let edited = run_blocking(move || {
-        let edited = write(&file, &text).and_then(|()| open(&editor, &file));
-        let removed = fs::remove_file(&file);
-        edited.and_then(|text| removed.map(|()| text).map_err(|error| failed(&file, &error)))
-    });
-    let edited = edited.await.map_err(Failure::from)?;
-    edited.map_err(|why| Failure::new(Exit::Failed, why))
-}
-
-fn write(file: &Path, text: &str) -> Result<(), String> {
-    let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
-    opened
-        .and_then(|mut opened| opened.write_all(text.as_bytes()))
-        .map_err(|error| failed(file, &error))
-}
-
-/// Runs the editor through a shell, as its command may have options.
-fn open(editor: &str, file: &Path) -> Result<String, String> {
-    let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(file);
-    let ended = command.status();
-    let ended = ended.map_err(|error| format!("cannot run the editor: {}", plain_io(&error)))?;
-    if !ended.success() {
-        return Err(format!("the editor {editor:?} ended with {ended}; nothing was replayed"));
-    }
-    fs::read_to_string(file).map_err(|error| failed(file, &error))
-}
-
-fn failed(file: &Path, error: &std::io::Error) -> String {
-    format!("cannot edit the messages in {}: {}", file.display(), plain_io(error))
 }
 
 /// The texts of a turn that can be edited, each with its heading.

@@ -1,0 +1,106 @@
+//! The other conversations of this terminal: their list, and the change to another one.
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Fuse, FusedFuture};
+
+use super::own::OwnMessages;
+use super::{ChatLoop, ConversationEntry, LinkError, ShownCalls};
+
+/// Conversations in a list.
+const MOST: usize = 20;
+const BUSY: &str = "An answer is on its way. /stop ends it; then choose another conversation.";
+const NO_OTHERS: &str =
+    "There is no other conversation yet. `avocet chat --session NAME` begins one.";
+
+/// The wish of the person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ConversationWish {
+    List,
+    /// The number in the list, or the name.
+    Open(String),
+}
+
+/// The answer to a wish.
+#[derive(Debug)]
+pub(super) enum ConversationAnswer {
+    Listed(Vec<ConversationEntry>),
+    Opened(String),
+    Failed(LinkError),
+}
+
+pub(super) type Choosing = Fuse<BoxFuture<'static, ConversationAnswer>>;
+
+/// Returns the wish that a line states; `None` for other lines.
+pub(super) fn read_wish(line: &str) -> Option<ConversationWish> {
+    let (word, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    match (word, argument.trim()) {
+        ("/sessions" | "/resume", "") => Some(ConversationWish::List),
+        ("/resume", name) => Some(ConversationWish::Open(name.to_owned())),
+        _ => None,
+    }
+}
+
+impl ChatLoop {
+    pub(super) fn is_choosing(&self) -> bool {
+        !self.choosing.is_terminated()
+    }
+
+    /// Asks for the conversations, and opens one if the wish names it.
+    pub(super) fn choose_conversation(&mut self, wanted: ConversationWish) {
+        let is_busy = self.is_sending() || !self.to_send.is_empty() || self.own.is_working();
+        if wanted != ConversationWish::List && (is_busy || self.is_choosing()) {
+            return self.display.show_remark(BUSY);
+        }
+        let link = self.link.clone();
+        let choose = async move {
+            let listed = match link.conversations().await {
+                Ok(listed) => listed,
+                Err(error) => return ConversationAnswer::Failed(error),
+            };
+            let ConversationWish::Open(given) = wanted else {
+                return ConversationAnswer::Listed(listed);
+            };
+            let number = given.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+            let by_number = number.and_then(|place| listed.get(place));
+            let entry = listed.iter().find(|entry| entry.name == given).or(by_number);
+            let Some(entry) = entry else {
+                let text = format!("There is no conversation {given:?}; /sessions lists them.");
+                return ConversationAnswer::Failed(LinkError(text));
+            };
+            match link.open_conversation(&entry.name).await {
+                Ok(()) => ConversationAnswer::Opened(entry.name.clone()),
+                Err(error) => ConversationAnswer::Failed(error),
+            }
+        };
+        self.choosing = choose.boxed().fuse();
+    }
+
+    pub(super) fn note_choice(&mut self, found: ConversationAnswer) {
+        match found {
+            ConversationAnswer::Failed(LinkError(error)) => self.display.show_remark(&error),
+            ConversationAnswer::Opened(name) => self.begin_conversation(&name),
+            ConversationAnswer::Listed(listed) if listed.is_empty() => {
+                self.display.show_remark(NO_OTHERS);
+            }
+            ConversationAnswer::Listed(listed) => {
+                for (place, entry) in listed.iter().take(MOST).enumerate() {
+                    let ConversationEntry { name, summary } = entry;
+                    self.display.show_remark(&format!("{:>3}  {name}  {summary}", place + 1));
+                }
+                self.display.show_remark("/resume 1 opens the first of them.");
+            }
+        }
+    }
+
+    /// Forgets the state of the conversation before, and shows the last exchange of this one.
+    fn begin_conversation(&mut self, name: &str) {
+        self.own = OwnMessages::default();
+        self.outcomes.clear();
+        self.shown_calls = ShownCalls::default();
+        self.choices = None;
+        self.display.forget_turns();
+        self.display.show_remark(&format!("This is the conversation {name}."));
+        self.load_past();
+        self.read_figures();
+    }
+}

@@ -1,0 +1,54 @@
+//! Tests of several conversations in one terminal.
+
+use avocet_tests::{Home, program};
+
+use super::CTRL_D;
+use super::pty::{Terminal, TerminalOptions};
+use crate::support::said_in;
+
+#[test]
+fn resume_opens_another_conversation_and_shows_its_last_exchange() {
+    let home = Home::new(program!());
+    let mut terminal = TerminalOptions::new(&home).with_arguments(&["--session", "work"]).open();
+    terminal.wait_for_prompt();
+    terminal.press("/sessions\r");
+    terminal.wait_for("There is no other conversation yet.");
+    terminal.press("count to 3\r");
+    terminal.wait_for_idle("1, 2, 3.");
+    assert_eq!(terminal.leave(CTRL_D), Some(0));
+
+    let mut terminal = TerminalOptions::new(&home).size(100, 60).open();
+    terminal.wait_for("Other conversations: work. /resume opens one.");
+    terminal.press("count to 2\r");
+    terminal.wait_for_idle("1, 2.");
+    terminal.press("/resume\r");
+    terminal.wait_for("  1  work  ");
+    terminal.wait_for("1 turn: count to 3");
+    terminal.press("/resume nothing\r");
+    terminal.wait_for("There is no conversation \"nothing\"; /sessions lists them.");
+    terminal.press("/resume 1\r");
+    terminal.wait_for("This is the conversation work.\n\n> count to 3\n\n1, 2, 3.\n\n>");
+    terminal.press("count to 4\r");
+    terminal.wait_for_idle("1, 2, 3, 4.");
+    terminal.press("/resume me\r");
+    terminal.wait_for("This is the conversation me.\n\n> count to 2\n\n1, 2.\n\n>");
+    terminal.press("count to 5\r");
+    terminal.wait_for_idle("1, 2, 3, 4, 5.");
+    assert_eq!(terminal.leave(CTRL_D), Some(0));
+    assert_eq!(said_in(&home, "work"), ["count to 3", "count to 4"]);
+    assert_eq!(said_in(&home, "me"), ["count to 2", "count to 5"]);
+}
+
+#[test]
+fn conversation_stays_while_an_answer_is_on_its_way() {
+    let home = Home::new(program!());
+    let mut terminal = Terminal::open(&home);
+    terminal.wait_for_prompt();
+    terminal.press("count to 1000\r");
+    terminal.wait_for("1, 2");
+    terminal.press("/resume work\r");
+    terminal.wait_for("An answer is on its way. /stop ends it; then choose another conversation.");
+    terminal.press("/stop\r");
+    terminal.wait_for_idle("Stopped.");
+    assert_eq!(terminal.leave(CTRL_D), Some(0));
+}
