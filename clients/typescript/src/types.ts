@@ -26,6 +26,18 @@ export const ErrorCode = {
 /** One bot login on a channel. */
 export type AccountName = string;
 
+/**
+ * The end of a model's text. Programs decide by it, and never by the mark, which a model may write
+ * itself.
+ */
+export type AnswerEnding =
+  /** The model ended it. */
+  | "complete"
+  /** The output limit was reached. */
+  | "cut_off"
+  /** A filter of the provider ended it. */
+  | "filtered";
+
 /** A valid object. */
 export interface ArgumentsObject {
   object: Record<string, unknown>;
@@ -216,6 +228,23 @@ export type Trust =
   /** Text of the owners, and their own files: the workspace, the operator's configuration. */
   | "full";
 
+/** The kind of a call's result. */
+export type ResultKind =
+  /** The tool's own result or error. */
+  | "usual"
+  /** The beginning of the tool's result, whose rest is kept. */
+  | "cut"
+  /** The program that asked runs the call, and sends the result with its next message. */
+  | "sent_to_program"
+  /** The call did not run, because its approval was denied or expired. */
+  | "denied"
+  /** The call did not run, because a rule of the configuration or of the sandbox forbids it. */
+  | "refused"
+  /** The call did not run, because it was made twice before with the same result. */
+  | "repeated"
+  /** The call was interrupted, and it may have had its effect. */
+  | "outcome_unknown";
+
 /** The result of a call, as the model reads it. */
 export interface CallResult {
   /** `true` if it succeeded; otherwise `value` is `{"error": "..."}`. */
@@ -224,6 +253,11 @@ export interface CallResult {
   value: unknown;
   /** The trust level of the result. */
   trust: Trust;
+  /**
+   * The kind of result. Programs decide by it, and never by the text in `value`, which may come
+   * from a tool.
+   */
+  kind?: ResultKind;
 }
 
 /** The state that a verifiable tool records before it acts, for the comparison after a crash. */
@@ -1820,6 +1854,8 @@ export interface MessageStatus {
   outcome: Outcome | null;
   /** The text of the reply, the error or the notice. */
   reply: string | null;
+  /** The end of the reply. An incomplete one has a mark for people at its end. */
+  ending?: AnswerEnding;
   /** `true` if the turn ended with an error: then the text is the reason. */
   failed?: boolean;
   /**
@@ -2179,6 +2215,8 @@ export interface Step {
   number: number;
   /** The text of the model. */
   text: string;
+  /** The end of the model's text. */
+  ending?: AnswerEnding;
   /** The tokens of the model call. */
   usage: Usage;
   /** The least trust of the text in the request, because any of it may influence the step. */

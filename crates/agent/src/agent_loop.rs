@@ -39,11 +39,11 @@ use avocet_protocol::ids::{CallId, TurnId};
 use avocet_protocol::model::{ModelReply, RequestOptions, ToolCall, Usage};
 use avocet_protocol::store::{Answer, NewStep, Purpose, StoreError};
 use avocet_protocol::turn::{
-    CUT_OFF, CallState, FILTERED, FailureCode, LoggedCall, Origin, Step, TurnFailure, TurnRecord,
+    AnswerEnding, CallState, FailureCode, LoggedCall, Origin, Step, TurnFailure, TurnRecord,
 };
 use avocet_text::end_sentence;
 
-use crate::budgets::{NoAnswer, UsageContext};
+use crate::budgets::{NoAnswer, UsageContext, could_not_answer};
 use crate::calls::StepContext;
 use crate::context::RequestContext;
 use crate::job_steps::{JobStep, next_job_step};
@@ -115,17 +115,15 @@ impl AgentLoop {
             }
             let trust = self.request_trust(&context, &turn, turn_context).await;
             if let Some(text) = withheld::released_answer(&turn) {
-                let (step, usage) = (next_step(&turn), Usage::default());
-                return Ok(TurnEnd::Answered(Answer { step, text, usage, trust }));
+                return Ok(TurnEnd::Answered(answer_of_last_step(&turn, text, trust)));
             }
             if let Some(text) = program::text_before_calls(&turn) {
-                let (step, usage) = (next_step(&turn), Usage::default());
-                let answer = Answer { step, text, usage, trust };
-                return Ok(TurnEnd::Answered(answer));
+                return Ok(TurnEnd::Answered(answer_of_last_step(&turn, text, trust)));
             }
             let (reply, goes_on) = match next_job_step(&turn, &turn_context.job) {
                 JobStep::Fail(notice) => {
-                    return Ok(TurnEnd::Failed(FailedTurn { notice, failure: None }));
+                    let reason = notice.clone();
+                    return Ok(TurnEnd::Failed(FailedTurn { notice, reason, failure: None }));
                 }
                 JobStep::End(text) => (ModelReply { text, ..ModelReply::default() }, None),
                 JobStep::Call(call) => (ModelReply::default(), Some(vec![call])),
@@ -218,10 +216,10 @@ impl AgentLoop {
         if !reply.calls.iter().all(job_steps::is_job_call) {
             reply.calls.truncate(self.limits.turn.calls_left(&turn.steps));
         }
-        let usage = reply.usage();
+        let (usage, ending) = (reply.usage(), ending_of(&reply));
         let ModelReply { text, calls, written, reasoning, .. } = reply;
         let spent = meter.take();
-        let step = NewStep { number, text, calls, written, reasoning, usage, trust, spent };
+        let step = NewStep { number, text, ending, calls, written, reasoning, usage, trust, spent };
         if let Err(error) = self.logs.turns.record_step(turn.id, &step).await {
             meter.put_back(step.spent, &error);
             return Err(error);
@@ -255,7 +253,7 @@ fn further_calls(turn: &TurnRecord, reply: &ModelReply) -> Option<Vec<ToolCall>>
 
 /// Returns a recorded step, whose calls are planned.
 pub(crate) fn open_step(turn: TurnId, step: NewStep) -> Step {
-    let NewStep { number, text, calls, written, reasoning, usage, trust, .. } = step;
+    let NewStep { number, text, ending, calls, written, reasoning, usage, trust, .. } = step;
     let calls = (0..).zip(calls).map(|(ordinal, call)| LoggedCall {
         id: CallId { turn, step: number, ordinal },
         call,
@@ -263,7 +261,7 @@ pub(crate) fn open_step(turn: TurnId, step: NewStep) -> Step {
         allowed: None,
     });
     let (calls, closed, steered) = (calls.collect(), false, Vec::new());
-    Step { number, text, usage, trust, calls, written, reasoning, closed, steered }
+    Step { number, text, ending, usage, trust, calls, written, reasoning, closed, steered }
 }
 
 pub(crate) fn next_step(turn: &TurnRecord) -> u32 {
@@ -281,15 +279,20 @@ fn step_context<'a>(
 
 /// Ends a turn without an answer.
 fn failed(turn: &TurnRecord, no_answer: NoAnswer) -> Result<TurnEnd, StoreError> {
-    let could_not =
-        |error: &dyn std::fmt::Display| end_sentence(format!("I could not answer: {error}"));
-    let (notice, failure) = match no_answer {
+    let (reason, failure) = match no_answer {
         NoAnswer::Log(error) => return Err(error),
-        NoAnswer::Limit(notice) => (notice, FailureCode::LimitReached.into()),
-        NoAnswer::Model(error) => (could_not(&error), TurnFailure::from(&error)),
-        NoAnswer::Instructions(error) => (could_not(&error), FailureCode::Internal.into()),
+        NoAnswer::Limit(notice) => {
+            let failed = FailedTurn::new(notice, FailureCode::LimitReached);
+            let notice = withheld::with_allowed(turn, failed.notice);
+            return Ok(TurnEnd::Failed(FailedTurn { notice, ..failed }));
+        }
+        NoAnswer::Unanswerable(reason) => (reason, FailureCode::LimitReached.into()),
+        NoAnswer::Model(error) => (error.to_string(), TurnFailure::from(&error)),
+        NoAnswer::Instructions(error) => (error.to_string(), FailureCode::Internal.into()),
     };
-    Ok(TurnEnd::Failed(FailedTurn::new(withheld::with_allowed(turn, notice), failure)))
+    let notice = withheld::with_allowed(turn, could_not_answer(&reason));
+    let (reason, failure) = (end_sentence(reason), Some(failure));
+    Ok(TurnEnd::Failed(FailedTurn { notice, reason, failure }))
 }
 
 fn answer(turn: &TurnRecord, reply: &ModelReply, trust: Trust) -> Answer {
@@ -298,14 +301,27 @@ fn answer(turn: &TurnRecord, reply: &ModelReply, trust: Trust) -> Answer {
         text = job::without_mark(&text);
     }
     let unseen = images::describe_unseen(turn).filter(|_| !text.is_empty());
-    let notes =
-        [unseen.as_deref(), reply.truncated.then_some(CUT_OFF), reply.filtered.then_some(FILTERED)];
-    for note in notes.into_iter().flatten() {
+    let ending = ending_of(reply);
+    for note in unseen.as_deref().into_iter().chain(ending.mark()) {
         text.push_str("\n\n");
         text.push_str(note);
     }
     let text = withheld::with_denied(turn, text);
-    Answer { step: next_step(turn), text, usage: reply.usage(), trust }
+    Answer { step: next_step(turn), text, ending, usage: reply.usage(), trust }
+}
+
+/// Returns an answer whose text the last step has already, and its end.
+fn answer_of_last_step(turn: &TurnRecord, text: String, trust: Trust) -> Answer {
+    let ending = turn.steps.last().map(|step| step.ending).unwrap_or_default();
+    Answer { step: next_step(turn), text, ending, usage: Usage::default(), trust }
+}
+
+fn ending_of(reply: &ModelReply) -> AnswerEnding {
+    match reply {
+        ModelReply { filtered: true, .. } => AnswerEnding::Filtered,
+        ModelReply { truncated: true, .. } => AnswerEnding::CutOff,
+        ModelReply { .. } => AnswerEnding::Complete,
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use avocet_protocol::model::{Message, ModelError, ModelReply, Reasoning, Usage};
 use avocet_protocol::store::{
     Answer, CommandReply, Inbox, Memories, ScopeFilter, StoreError, Turns,
 };
-use avocet_protocol::turn::{FailureCode, TurnEvent};
+use avocet_protocol::turn::{AnswerEnding, FailureCode, TurnEvent};
 use avocet_testkit::Scripted;
 use serde_json::{Value, json};
 
@@ -46,7 +46,13 @@ async fn run_tool_loop_ends_the_turn_with_the_answer() {
     let usage = Usage::new(100, 10);
     assert_eq!(
         end,
-        TurnEnd::Answered(Answer { step: 0, text: " hello".to_owned(), usage, trust: Trust::Full })
+        TurnEnd::Answered(Answer {
+            step: 0,
+            text: " hello".to_owned(),
+            ending: AnswerEnding::Complete,
+            usage,
+            trust: Trust::Full
+        })
     );
     let system = Message::System { text: "be kind".to_owned() };
     let said = "hi\n\n[It is Thursday, 1 January 2026, 00:00 UTC. This chat: terminal, private.]";

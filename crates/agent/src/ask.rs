@@ -39,7 +39,7 @@ impl AgentLoop {
         let validator = answer_validator(turn)?;
         // A line below the answer tells other senders, but it would break JSON.
         if let Some(reason) = images::explain_unseen(turn).filter(|_| validator.is_some()) {
-            return Err(NoAnswer::Limit(format!("I could not answer: {reason}")));
+            return Err(NoAnswer::Unanswerable(reason));
         }
         let mut corrections = Vec::new();
         let mut wasted = Vec::new();
@@ -54,8 +54,8 @@ impl AgentLoop {
                 return Ok(ModelReply { spent: wasted, ..reply });
             };
             if corrections.len() == 2 * MAX_CORRECTIONS {
-                return Err(NoAnswer::Limit(format!(
-                    "I could not answer: {} gave no JSON that is valid by the schema in {} \
+                return Err(NoAnswer::Unanswerable(format!(
+                    "{} gave no JSON that is valid by the schema in {} \
                      answers; the last: {}",
                     self.models.main.name(),
                     MAX_CORRECTIONS + 1,
@@ -91,8 +91,8 @@ impl AgentLoop {
                 "the model sent an empty answer; asking again"
             );
         }
-        Err(NoAnswer::Limit(format!(
-            "I could not answer: {} answered {EMPTY_ANSWERS} times with nothing. /new starts a new \
+        Err(NoAnswer::Unanswerable(format!(
+            "{} answered {EMPTY_ANSWERS} times with nothing. /new starts a new \
                 conversation.",
             self.models.main.name()
         )))
@@ -222,8 +222,7 @@ fn answer_validator(turn: &TurnRecord) -> Result<Option<AnswerValidator>, NoAnsw
     let schema = program::request_of(turn).and_then(|program| program.answer_schema.as_ref());
     let validator = schema.map(AnswerValidator::new).transpose();
     validator.map_err(|fault| {
-        let fault = end_sentence(format!("the JSON Schema of the answer is invalid: {fault}"));
-        NoAnswer::Limit(format!("I could not answer: {fault}"))
+        NoAnswer::Unanswerable(format!("the JSON Schema of the answer is invalid: {fault}"))
     })
 }
 

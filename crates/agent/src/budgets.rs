@@ -3,6 +3,7 @@
 //! next request. So the ledger covers all costs, including retries, children, empty answers and
 //! abandoned requests.
 
+use avocet_text::end_sentence;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,12 +34,19 @@ pub(crate) struct UsageContext<'m> {
 pub(crate) enum NoAnswer {
     /// A limit was reached. The user is sent this text.
     Limit(String),
+    /// The turn cannot be answered, for this reason.
+    Unanswerable(String),
     /// The model failed.
     Model(ModelError),
     /// The file with the agent's instructions cannot be read.
     Instructions(FilesError),
     /// The log failed.
     Log(StoreError),
+}
+
+/// Returns the text for the user about a reason for a missing answer.
+pub(crate) fn could_not_answer(reason: &str) -> String {
+    end_sentence(format!("I could not answer: {reason}"))
 }
 
 impl From<StoreError> for NoAnswer {

@@ -37,7 +37,7 @@ use avocet_protocol::tool::{
     LogWrite, PreparedCall, Seen, SkillCall, SkillLimit, ToolClass, ToolContext, ToolError,
     ToolOutcome, ToolOutput, Verdict, WaitKind, WaitRequest,
 };
-use avocet_protocol::turn::{CallResult, CallState, LoggedCall, TurnEvent, TurnRecord};
+use avocet_protocol::turn::{CallResult, CallState, LoggedCall, ResultKind, TurnEvent, TurnRecord};
 use futures_util::future::try_join_all;
 
 use crate::truncate::{CutResult, cut_error, cut_result};
@@ -184,11 +184,13 @@ impl AgentLoop {
                         return Ok(CallAction::Finish(CallResult::ok(value)));
                     }
                     Verdict::Unknown => {
-                        return Ok(CallAction::Finish(CallResult::error(&format!(
+                        let error = CallResult::error(&format!(
                             "interrupted by a restart, and {} now has neither its old nor its new \
                                 content; check it before you repeat the call",
                             evidence.subject
-                        ))));
+                        ));
+                        let error = error.with_kind(ResultKind::OutcomeUnknown);
+                        return Ok(CallAction::Finish(error));
                     }
                     Verdict::DidNotHappen => {}
                 }
@@ -308,7 +310,8 @@ impl AgentLoop {
                 let trust = trust.unwrap_or(prepared.trust).min(context.read.get());
                 let CutResult { value, kept } =
                     cut_result(value, &logged.id.to_string(), prepared.output);
-                (CallResult { ok: true, value, trust }, kept, writes)
+                let kind = if kept.is_some() { ResultKind::Cut } else { ResultKind::Usual };
+                (CallResult { ok: true, value, trust, kind }, kept, writes)
             }
         };
         let finish = self.logs.turns.finish_call(logged.id, &result, kept.as_deref(), &writes);
@@ -400,7 +403,11 @@ fn skill_calls(turn: &TurnRecord, call: CallId) -> Vec<SkillCall> {
 fn failed(name: &str, error: &ToolError, trust: Trust) -> CallResult {
     let text = cut_error(error.to_string());
     tracing::debug!(name, error = text, "tool execution failed");
-    CallResult { trust, ..CallResult::error(&text) }
+    let kind = match error {
+        ToolError::PermissionDenied(_) => ResultKind::Refused,
+        _ => ResultKind::Usual,
+    };
+    CallResult { trust, kind, ..CallResult::error(&text) }
 }
 
 fn call_at(turn: &TurnRecord, place: usize) -> &LoggedCall {

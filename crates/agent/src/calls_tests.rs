@@ -3,7 +3,7 @@ use avocet_protocol::ids::CallId;
 use avocet_protocol::model::{ToolCall, Usage};
 use avocet_protocol::store::{NewStep, Resolution, TurnLog, Turns};
 use avocet_protocol::tool::{Evidence, ToolClass, Verdict, WaitKind};
-use avocet_protocol::turn::{CallResult, TurnRecord};
+use avocet_protocol::turn::{AnswerEnding, CallResult, TurnRecord};
 use avocet_testkit::Scripted;
 use serde_json::json;
 
@@ -96,6 +96,7 @@ async fn died_in(second: &str, class: ToolClass, verdict: Verdict) -> (AgentHarn
     let step = NewStep {
         number: 0,
         text: String::new(),
+        ending: AnswerEnding::Complete,
         calls,
         written: None,
         reasoning: None,

@@ -232,7 +232,7 @@ impl AgentLoop {
                 Err(tokens) => least = tokens,
             }
         }
-        Err(NoAnswer::Limit(self.too_long(context, least, room)))
+        Err(NoAnswer::Unanswerable(self.too_long(context, least, room)))
     }
 
     /// Fails if the turn alone is too long even in its shortest form. Then the past stays as it is.
@@ -246,7 +246,7 @@ impl AgentLoop {
         let alone = context.without_past(turn, trim, CompactedPast::default());
         match if_it_fits(alone.messages, room.has_vision, room.messages) {
             Ok(_) => Ok(()),
-            Err(least) => Err(NoAnswer::Limit(self.too_long(context, least, room))),
+            Err(least) => Err(NoAnswer::Unanswerable(self.too_long(context, least, room))),
         }
     }
 
@@ -330,7 +330,7 @@ impl AgentLoop {
                  parts, or as a file"
             ),
         };
-        format!("I could not answer: {model} has room for {all} tokens, and {what}.")
+        format!("{model} has room for {all} tokens, and {what}.")
     }
 }
 

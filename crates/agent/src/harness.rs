@@ -18,7 +18,7 @@ use avocet_protocol::store::{
     Answer, Claim, Inbox, NewWait, Query, Settlement, StoreError, Suspects, Turns,
 };
 use avocet_protocol::tool::{Verdict, WaitRequest};
-use avocet_protocol::turn::TurnRecord;
+use avocet_protocol::turn::{AnswerEnding, TurnRecord};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{
@@ -185,6 +185,7 @@ impl AgentHarness {
             answer: Some(Answer {
                 step: next_step(&turn),
                 text: text.to_owned(),
+                ending: AnswerEnding::Complete,
                 usage: Usage::default(),
                 trust: Trust::Full,
             }),

@@ -255,6 +255,7 @@ pub(crate) fn result_text(result: &CallResult) -> String {
 mod tests {
     use avocet_protocol::ids::{CallId, TurnId};
     use avocet_protocol::model::{Arguments, ToolCall, Usage};
+    use avocet_protocol::turn::AnswerEnding;
     use avocet_protocol::turn::CallState;
     use serde_json::json;
 
@@ -269,6 +270,7 @@ mod tests {
         let step = Step {
             number: 0,
             text: String::new(),
+            ending: AnswerEnding::Complete,
             usage: Usage::default(),
             trust: Trust::Low,
             calls: vec![LoggedCall { id, call, state: CallState::Finished(result), allowed: None }],

@@ -58,7 +58,7 @@ async fn job_without_a_repository_works_without_a_branch_and_pull_request() {
 
 #[tokio::test]
 async fn job_asks_before_it_runs_the_command_of_the_pull_request() {
-    for (resolution, runs) in [(Resolution::Run, 1), (Resolution::Error("denied".to_owned()), 0)] {
+    for (resolution, runs) in [(Resolution::Run, 1), (Resolution::error("denied"), 0)] {
         let mut harness = AgentHarness::new(vec![done()]).await;
         let turn = job(&mut harness, "avocet/job-1", &["gh", "pr", "create"]).await;
         let session = turn.session.clone();

@@ -2,6 +2,7 @@ use avocet_protocol::access::PermissionMode;
 use avocet_protocol::chat::{Content, Outcome, Planned};
 use avocet_protocol::model::{Message, ModelRequest, Usage, without_marks};
 use avocet_protocol::store::{Answer, Outbox, Past, SendEnd, Settlement, Turns};
+use avocet_protocol::turn::AnswerEnding;
 use avocet_testkit::{FakeRoles, Scripted};
 
 use super::*;
@@ -14,7 +15,7 @@ async fn answer_is_lost(harness: &AgentHarness, step: u32, text: &str, error: &s
     let chunks = vec![Content::text(text)];
     let (text, usage, trust) = (text.to_owned(), Usage::default(), Trust::Full);
     let settlement = Settlement {
-        answer: Some(Answer { step, text, usage, trust }),
+        answer: Some(Answer { step, text, ending: AnswerEnding::Complete, usage, trust }),
         reply: Some(Planned { address: session().address(), chunks }),
         ..Settlement::new(Outcome::Replied)
     };

@@ -13,11 +13,11 @@ use avocet_protocol::store::Past;
 use avocet_protocol::tool::{
     SkillLimit, ToolSpec, Toolbox, UPDATE_PLAN, USE_SKILL, USE_TOOLS, groups_to_load,
 };
-use avocet_protocol::turn::{CallResult, LoggedCall, TurnRecord};
+use avocet_protocol::turn::{CallResult, LoggedCall, ResultKind, TurnRecord};
 use avocet_text::fits;
 use serde_json::{Value, json};
 
-use crate::truncate::{READ_RESULT, is_cut};
+use crate::truncate::READ_RESULT;
 
 /// The core of an agent without its own list.
 const CORE: [&str; 12] = [
@@ -199,7 +199,7 @@ pub(crate) fn loaded_tools(
                 }
             }
         };
-        if call.result().is_some_and(|result| is_cut(&result.value)) {
+        if call.result().is_some_and(|result| result.kind == ResultKind::Cut) {
             load(&|spec| spec.name == READ_RESULT);
         }
         if call.call.name == USE_TOOLS {

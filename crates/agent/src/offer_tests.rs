@@ -5,7 +5,7 @@ use avocet_protocol::ids::{CallId, TurnId};
 use avocet_protocol::model::{Arguments, Usage};
 use avocet_protocol::store::TurnLog;
 use avocet_protocol::tool::ToolSpec;
-use avocet_protocol::turn::{CallState, Step};
+use avocet_protocol::turn::{AnswerEnding, CallState, Step};
 use avocet_testkit::{FakeToolbox, Scripted};
 
 use super::*;
@@ -164,6 +164,7 @@ async fn loaded_tools_follow_from_the_calls_in_the_log() {
         let step = Step {
             number: 0,
             text: String::new(),
+            ending: AnswerEnding::Complete,
             usage: Usage::default(),
             trust: Trust::Full,
             calls: vec![call],

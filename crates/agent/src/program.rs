@@ -11,8 +11,7 @@ use avocet_protocol::bus::{
 use avocet_protocol::chat::LoggedInbound;
 use avocet_protocol::model::{Message, SentCall, ToolCall};
 use avocet_protocol::tool::ToolSpec;
-use avocet_protocol::turn::{CallResult, LoggedCall, TurnRecord};
-use serde_json::Value;
+use avocet_protocol::turn::{CallResult, LoggedCall, ResultKind, TurnRecord};
 
 use crate::marks::Marks;
 
@@ -97,16 +96,16 @@ pub(crate) fn tool_specs(tools: &[ProgramTool]) -> Vec<ToolSpec> {
 /// Returns the first result of a call that the program runs; `None` for other calls.
 pub(crate) fn call_result(turn: &TurnRecord, call: &ToolCall) -> Option<CallResult> {
     let is_own = request_of(turn)?.has_tool(&call.name);
-    is_own.then(|| CallResult::ok(SENT_TO_PROGRAM.into()))
+    is_own.then(|| CallResult::ok(SENT_TO_PROGRAM.into()).with_kind(ResultKind::SentToProgram))
 }
 
 /// Returns the text of the last step, if it ends the turn with calls that the program runs. A
 /// message that has arrived meanwhile is answered first.
 pub(crate) fn text_before_calls(turn: &TurnRecord) -> Option<String> {
     let step = turn.steps.last().filter(|step| step.closed && step.steered.is_empty())?;
-    let is_sent = |value: &Value| value.as_str() == Some(SENT_TO_PROGRAM);
-    let results = step.calls.iter().filter_map(LoggedCall::result);
-    results.map(|result| &result.value).any(is_sent).then(|| step.text.trim().to_owned())
+    let mut results = step.calls.iter().filter_map(LoggedCall::result);
+    let is_sent = results.any(|result| result.kind == ResultKind::SentToProgram);
+    is_sent.then(|| step.text.trim().to_owned())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@ use avocet_protocol::bus::{ProgramMessage, ProgramRequest};
 use avocet_protocol::chat::{Attachment, AttachmentKind, AttachmentSource, Content};
 use avocet_protocol::model::{ModelReply, ToolCall};
 use avocet_protocol::store::Inbox;
+use avocet_protocol::turn::ResultKind;
 use avocet_testkit::Scripted;
 use serde_json::{Map, json};
 
@@ -104,6 +105,7 @@ async fn program_tool_is_offered_and_its_call_ends_the_turn() {
     let record = harness.record().await;
     let result = record.steps[0].calls[0].result().unwrap();
     assert_eq!((result.ok, &result.value), (true, &json!(SENT_TO_PROGRAM)));
+    assert_eq!(result.kind, ResultKind::SentToProgram);
 }
 
 #[tokio::test]

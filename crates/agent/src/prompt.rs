@@ -3,7 +3,7 @@
 use avocet_protocol::model::{Effort, Messages, ModelRequest, estimated_tokens};
 use avocet_protocol::turn::TurnRecord;
 
-use crate::budgets::NoAnswer;
+use crate::budgets::{NoAnswer, could_not_answer};
 use crate::history::{TurnTrim, beginning, past_turn};
 use crate::note::recalled_memories;
 use crate::{AgentLoop, ModelTask, TurnContext, make_valid, window};
@@ -51,6 +51,7 @@ impl AgentLoop {
     ) -> Result<PromptReport, NoPrompt> {
         let context = self.open_context(turn, turn_context).await.map_err(|error| match error {
             NoAnswer::Limit(text) => NoPrompt(text),
+            NoAnswer::Unanswerable(reason) => NoPrompt(could_not_answer(&reason)),
             NoAnswer::Model(error) => NoPrompt(error.to_string()),
             NoAnswer::Instructions(error) => NoPrompt(error.to_string()),
             NoAnswer::Log(error) => NoPrompt(error.to_string()),

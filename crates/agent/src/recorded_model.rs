@@ -9,7 +9,7 @@ use avocet_protocol::job::{JOB_COMMITS, JOB_SUMMARY};
 use avocet_protocol::model::{
     Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Money, Spent,
 };
-use avocet_protocol::turn::{CUT_OFF, FILTERED, Step, TurnRecord};
+use avocet_protocol::turn::{AnswerEnding, Step, TurnRecord};
 
 use crate::replay_log::ReplayLog;
 use crate::{images, job, job_steps, withheld};
@@ -77,18 +77,22 @@ fn answer(record: &TurnRecord, place: usize) -> Option<ModelReply> {
     let cost = Some(Money::default());
     let spent = Spent { model: NAME.to_owned(), usage: step.usage, cost };
     let (written, reasoning) = (step.written.clone(), step.reasoning.clone());
-    let reply = ModelReply { spent: vec![spent], written, reasoning, ..ModelReply::default() };
+    let (truncated, filtered) =
+        (step.ending == AnswerEnding::CutOff, step.ending == AnswerEnding::Filtered);
+    let spent = vec![spent];
+    let reply =
+        ModelReply { spent, written, reasoning, truncated, filtered, ..ModelReply::default() };
     match made_from_text(record, step) {
         Some(AnswerSource::Program) => None,
         Some(AnswerSource::GoesOn) => Some(ModelReply { text: step.text.clone(), ..reply }),
         Some(AnswerSource::EndsJob) => {
             Some(ModelReply { text: step.text.clone(), is_done: true, ..reply })
         }
-        Some(AnswerSource::Withheld(text)) => Some(final_reply(&before, text, reply)),
+        Some(AnswerSource::Withheld(text)) => Some(final_reply(&before, text, step.ending, reply)),
         None if step.calls.is_empty() => {
             let text = final_text(record).unwrap_or_default();
             let text = without_prefix(text, &withheld::with_allowed(&before, String::new()));
-            Some(final_reply(&before, text.to_owned(), reply))
+            Some(final_reply(&before, text.to_owned(), step.ending, reply))
         }
         None => {
             let calls = step.calls.iter().map(|made| made.call.clone()).collect();
@@ -122,9 +126,15 @@ fn made_from_text(record: &TurnRecord, step: &Step) -> Option<AnswerSource> {
 }
 
 /// Returns the reply from which the loop makes this final text.
-fn final_reply(before: &TurnRecord, mut text: String, reply: ModelReply) -> ModelReply {
-    let filtered = cut_suffix(&mut text, FILTERED);
-    let truncated = cut_suffix(&mut text, CUT_OFF);
+fn final_reply(
+    before: &TurnRecord,
+    mut text: String,
+    ending: AnswerEnding,
+    reply: ModelReply,
+) -> ModelReply {
+    if let Some(mark) = ending.mark() {
+        cut_suffix(&mut text, mark);
+    }
     if let Some(unseen) = images::describe_unseen(before) {
         cut_suffix(&mut text, &unseen);
     }
@@ -135,24 +145,23 @@ fn final_reply(before: &TurnRecord, mut text: String, reply: ModelReply) -> Mode
         // The loop removes the mark, and an empty answer would be asked for again.
         job::COMPLETE.clone_into(&mut text);
     }
-    ModelReply { text, truncated, filtered, is_done, ..reply }
+    ModelReply { text, is_done, ..reply }
 }
 
 fn without_prefix<'t>(text: &'t str, prefix: &str) -> &'t str {
     text.strip_prefix(prefix).unwrap_or(text)
 }
 
-/// Removes a remark of the program from the end of a text. Returns `true` if it was there.
-fn cut_suffix(text: &mut String, remark: &str) -> bool {
+/// Removes a remark of the program from the end of a text.
+fn cut_suffix(text: &mut String, remark: &str) {
     let rest = text.strip_suffix(remark).and_then(|rest| rest.strip_suffix("\n\n"));
-    let rest = rest.map(str::len);
-    if let Some(length) = rest {
+    if let Some(length) = rest.map(str::len) {
         text.truncate(length);
     }
-    rest.is_some()
 }
 
-/// Returns the final text of a record without the summary that follows the end of a job.
+/// Returns the final text of a record without the summary that follows the end of a job. The
+/// heading stays the key: the program ends each text of a job with it, so the last one is its own.
 pub(crate) fn final_text(record: &TurnRecord) -> Option<&str> {
     let text = record.final_text()?;
     if !job::is_job(&record.session) {

@@ -60,7 +60,7 @@ impl Toolbox for RecordedToolbox {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         match self.log.result_of(context.call) {
-            Some(CallResult { ok: true, value, trust }) => {
+            Some(CallResult { ok: true, value, trust, .. }) => {
                 let (writes, trust) = (Vec::new(), Some(trust));
                 Ok(ToolOutcome::Finished(ToolOutput { value, writes, trust }))
             }

@@ -1,7 +1,7 @@
 //! Stops a model that repeats the same call: it gets an explanation in place of the result.
 
 use avocet_protocol::model::ToolCall;
-use avocet_protocol::turn::{CallResult, Step};
+use avocet_protocol::turn::{CallResult, ResultKind, Step};
 
 /// The number of times a call is made although its result is the same.
 const ALLOWED: usize = 2;
@@ -16,22 +16,19 @@ pub(crate) fn refuse_repeat(steps: &[Step], call: &ToolCall) -> Option<CallResul
         .filter_map(|made| made.result())
         .collect();
     let latest = results.rchunks(ALLOWED).next().filter(|latest| latest.len() == ALLOWED)?;
-    let same = latest.iter().all(|result| *result == latest[0] || is_refusal(result));
-    same.then(|| CallResult::error(REFUSAL))
+    let same =
+        latest.iter().all(|result| *result == latest[0] || result.kind == ResultKind::Repeated);
+    same.then(|| CallResult::error(REFUSAL).with_kind(ResultKind::Repeated))
 }
 
 const REFUSAL: &str = "this call was made twice before in this turn, with the same result, so it \
     is not repeated. Use that result, call with other arguments, or answer the user.";
 
-fn is_refusal(result: &CallResult) -> bool {
-    !result.ok && result.value["error"] == REFUSAL
-}
-
 #[cfg(test)]
 mod tests {
     use avocet_protocol::ids::{CallId, TurnId};
     use avocet_protocol::model::{Arguments, Usage};
-    use avocet_protocol::turn::{CallState, LoggedCall};
+    use avocet_protocol::turn::{AnswerEnding, CallState, LoggedCall};
     use serde_json::{Map, json};
 
     use super::*;
@@ -44,6 +41,7 @@ mod tests {
         Step {
             number,
             text: String::new(),
+            ending: AnswerEnding::Complete,
             trust: avocet_protocol::access::Trust::Full,
             usage: Usage::default(),
             calls: vec![LoggedCall {
@@ -72,7 +70,10 @@ mod tests {
         assert!(refused(vec![same(), same()]));
         assert!(!refused(vec![same(), other()]));
         assert!(!refused(vec![same(), same(), other()]), "something has changed meanwhile");
-        assert!(refused(vec![same(), same(), CallResult::error(REFUSAL)]));
+        let refusal = CallResult::error(REFUSAL).with_kind(ResultKind::Repeated);
+        assert!(refused(vec![same(), same(), refusal]));
+        let of_tool = CallResult::error(REFUSAL);
+        assert!(!refused(vec![same(), same(), of_tool]), "a tool may give any text");
         let steps = [step(0, "look", same()), step(1, "look", same())];
         assert_eq!(refuse_repeat(&steps, &call("listen")), None);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use avocet_protocol::model::{ModelRequest, NoSample, Sample, SampleRequest};
 use avocet_protocol::store::Purpose;
 
-use crate::budgets::{NoAnswer, UsageContext};
+use crate::budgets::{NoAnswer, UsageContext, could_not_answer};
 use crate::{AgentLoop, UsageMeter};
 
 impl AgentLoop {
@@ -45,6 +45,7 @@ impl AgentLoop {
 fn reason(error: &NoAnswer) -> String {
     match error {
         NoAnswer::Limit(why) => why.clone(),
+        NoAnswer::Unanswerable(reason) => could_not_answer(reason),
         NoAnswer::Model(error) => format!("the model failed: {error}"),
         NoAnswer::Instructions(error) => error.to_string(),
         NoAnswer::Log(error) => error.to_string(),

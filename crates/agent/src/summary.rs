@@ -34,7 +34,7 @@ use avocet_protocol::store::{CompactedPast, Past, Purpose, StoreError};
 use avocet_protocol::turn::TurnRecord;
 use avocet_text::end_sentence;
 
-use crate::budgets::{NoAnswer, UsageContext};
+use crate::budgets::{NoAnswer, UsageContext, could_not_answer};
 use crate::history::past_turn;
 use crate::shorten::{OLD, shorten_message};
 use crate::{AgentLoop, UsageMeter};
@@ -197,6 +197,9 @@ impl AgentLoop {
                     return Box::pin(self.summarise_in(narrow, past, turns, room, usage)).await;
                 }
                 Err(NoAnswer::Limit(why)) => summary.incomplete = Some(why),
+                Err(NoAnswer::Unanswerable(reason)) => {
+                    summary.incomplete = Some(could_not_answer(&reason));
+                }
                 Err(NoAnswer::Model(error)) => {
                     summary.incomplete = Some(end_sentence(error.to_string()));
                 }

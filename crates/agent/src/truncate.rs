@@ -5,9 +5,6 @@ use serde_json::{Value, json};
 /// The tool that shows the rest of a cut result.
 pub(crate) const READ_RESULT: &str = "read_result";
 
-/// The beginning of the hint that names the tool for the rest.
-const HINT: &str = "the whole result: read_result with handle";
-
 /// The longest error that a model gets, in bytes. The rest of an error is discarded.
 const MOST_ERROR: usize = 16 * 1024;
 
@@ -35,23 +32,13 @@ pub(crate) fn cut_result(value: Value, handle: &str, most: usize) -> CutResult {
     if size <= most {
         return CutResult { value, kept: None };
     }
-    let hint = format!("{HINT} \"{handle}\"");
+    let hint = format!("the whole result: {READ_RESULT} with handle \"{handle}\"");
     let value = match value {
         Value::String(text) => cut_text(&text, &hint, most),
         Value::Array(elements) => cut_list(elements, &hint, most),
         _ => cut_object(&whole, &hint, most),
     };
     CutResult { value, kept: Some(whole) }
-}
-
-/// Returns `true` for a result that [`cut_result`] has cut.
-pub(crate) fn is_cut(value: &Value) -> bool {
-    let remark = match value {
-        Value::String(text) => text.rfind('\n').map(|at| &text[at..]),
-        Value::Array(elements) => elements.last().and_then(Value::as_str),
-        other => other["_note"].as_str(),
-    };
-    remark.is_some_and(|remark| remark.contains(HINT))
 }
 
 fn cut_text(text: &str, hint: &str, most: usize) -> Value {

@@ -252,7 +252,7 @@ async fn trust_given_while_a_call_waits_holds_for_the_rest_of_the_turn() {
     let CallWait { call, request } = waiting(&harness.turn("go").await);
     let wait = harness.wait(call, request).await;
     harness.command(&CommandAction::TrustPast).await;
-    harness.store.resolve(wait, &Resolution::Error("denied".to_owned())).await.unwrap();
+    harness.store.resolve(wait, &Resolution::error("denied")).await.unwrap();
     let turn = harness.claim().await;
     assert!(!asks(&harness.run(turn).await.unwrap()));
 }
@@ -351,7 +351,7 @@ fn shown_text(harness: &AgentHarness) -> String {
 async fn answer_that_leaks_a_secret_is_withheld_for_approval() {
     for (resolution, expected) in [
         (Resolution::Run, "the SECRET is out"),
-        (Resolution::Error("denied by the owner".to_owned()), "I say nothing"),
+        (Resolution::denied("denied by the owner"), "I say nothing"),
     ] {
         let says = Scripted::says("the SECRET is out");
         let harness = AgentHarness::new(vec![page("hi"), says]).await;

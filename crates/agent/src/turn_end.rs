@@ -22,6 +22,8 @@ pub enum TurnEnd {
 pub struct FailedTurn {
     /// The text for the user.
     pub notice: String,
+    /// The reason in words, for the log of the program.
+    pub reason: String,
     /// The reason, for programs.
     pub failure: Option<TurnFailure>,
 }
@@ -30,7 +32,7 @@ impl FailedTurn {
     /// Creates the end of a turn that failed for this reason.
     #[must_use]
     pub fn new(notice: String, failure: impl Into<TurnFailure>) -> Self {
-        Self { notice, failure: Some(failure.into()) }
+        Self { reason: notice.clone(), notice, failure: Some(failure.into()) }
     }
 }
 

@@ -2,7 +2,7 @@ use avocet_protocol::access::Trust;
 use avocet_protocol::ids::CallId;
 use avocet_protocol::model::{ModelReply, ToolCall, Usage};
 use avocet_protocol::store::{NewStep, Resolution, TurnLog, Turns};
-use avocet_protocol::turn::TurnRecord;
+use avocet_protocol::turn::{AnswerEnding, TurnRecord};
 use avocet_testkit::Scripted;
 use serde_json::{Map, json};
 
@@ -58,6 +58,7 @@ async fn call_as_text_still_waits_after_a_crash_before_its_start() {
     let step = NewStep {
         number: 0,
         text: String::new(),
+        ending: AnswerEnding::Complete,
         calls: vec![posts()],
         written: Some(WRITTEN.to_owned()),
         reasoning: None,
@@ -75,7 +76,7 @@ async fn call_as_text_still_waits_after_a_crash_before_its_start() {
 
 #[tokio::test]
 async fn call_as_text_that_is_denied_leaves_its_text_in_the_answer() {
-    let expired = Resolution::Error(avocet_protocol::access::EXPIRED.to_owned());
+    let expired = Resolution::denied(avocet_protocol::access::EXPIRED);
     for resolution in [denied(), expired] {
         let harness = AgentHarness::new(vec![as_text(WRITTEN)]).await;
         let end = harness.turn("how do I post?").await;

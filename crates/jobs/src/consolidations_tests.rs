@@ -14,7 +14,7 @@ use avocet_protocol::store::{
     Suspects, TurnLog, Turns,
 };
 use avocet_protocol::tool::{LogWrite, ToolClass};
-use avocet_protocol::turn::CallResult;
+use avocet_protocol::turn::{AnswerEnding, CallResult};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{ManualClock, START};
@@ -113,6 +113,7 @@ impl TimerHarness {
         let step = NewStep {
             number: 0,
             text: String::new(),
+            ending: AnswerEnding::Complete,
             calls: vec![ToolCall { name: "memory_write".to_owned(), arguments }],
             written: None,
             reasoning: None,

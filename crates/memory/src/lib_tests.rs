@@ -8,7 +8,7 @@ use avocet_protocol::model::{ToolCall, Usage};
 use avocet_protocol::store::{Claim, Inbox, NewStep, Settlement, Suspects, TurnLog, Turns};
 use avocet_protocol::tool::LogWrite;
 use avocet_protocol::tool::ToolClass;
-use avocet_protocol::turn::CallResult;
+use avocet_protocol::turn::{AnswerEnding, CallResult};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::ManualClock;
@@ -42,6 +42,7 @@ pub(crate) async fn remember_with(
     let step = NewStep {
         number: 0,
         text: String::new(),
+        ending: AnswerEnding::Complete,
         calls: vec![ToolCall { name: "memory_write".to_owned(), arguments }],
         written: None,
         reasoning: None,

@@ -1,10 +1,14 @@
 //! A turn in the log: its origin, its steps, and the outcome of its calls.
 
+mod call_result;
+mod ending;
 mod events;
 mod failure;
 mod trace;
 mod trace_subject;
 
+pub use call_result::{CallResult, ResultKind};
+pub use ending::{AnswerEnding, CUT_OFF, FILTERED};
 pub use events::{AnswerRequest, StartedMessage, TurnEvent, TurnEvents};
 pub use failure::{FailedRequest, FailureCode, TurnFailure};
 pub use trace::{TraceSpan, TraceWork, trace};
@@ -12,7 +16,6 @@ pub use trace_subject::TraceSubject;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::access::Trust;
 use crate::chat::{ChatAddress, LoggedInbound, SessionId};
@@ -175,17 +178,12 @@ impl Origin {
     }
 }
 
-/// The beginning of the result of a call that an owner has denied.
+/// The beginning of the result of a call that an owner has denied. For the model; programs read
+/// [`ResultKind::Denied`].
 pub(crate) const DENIED: &str = "denied by the owner";
 
 /// The end of an answer that a person has stopped.
 pub const STOPPED: &str = "… (stopped)";
-
-/// Ends an answer that was cut at the model's output limit or at ours.
-pub const CUT_OFF: &str = "[The answer was cut off: it reached its output limit.]";
-
-/// Ends an answer that a filter of the provider ended.
-pub const FILTERED: &str = "[A filter of the model's provider ended the answer here.]";
 
 /// The state of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -231,6 +229,9 @@ pub struct Step {
     pub number: u32,
     /// The text of the model.
     pub text: String,
+    /// The end of the model's text.
+    #[serde(default, skip_serializing_if = "AnswerEnding::is_complete")]
+    pub ending: AnswerEnding,
     /// The tokens of the model call.
     pub usage: Usage,
     /// The least trust of the text in the request, because any of it may influence the step.
@@ -290,37 +291,4 @@ pub enum CallState {
     Waiting,
     /// The call has its result.
     Finished(CallResult),
-}
-
-/// The result of a call, as the model reads it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CallResult {
-    /// `true` if it succeeded; otherwise `value` is `{"error": "..."}`.
-    pub ok: bool,
-    /// The result, cut to the limit for one reading.
-    pub value: Value,
-    /// The trust level of the result.
-    pub trust: Trust,
-}
-
-impl CallResult {
-    /// Makes a fully trusted result.
-    #[must_use]
-    pub fn ok(value: Value) -> Self {
-        Self { ok: true, value, trust: Trust::Full }
-    }
-
-    /// Returns `true` if the call did not run because its approval was denied or expired.
-    #[must_use]
-    pub fn is_denied(&self) -> bool {
-        let error = self.value["error"].as_str().filter(|_| !self.ok);
-        // An earlier version has logged another text after the colon of `EXPIRED`.
-        error.is_some_and(|error| error.starts_with(DENIED) || error.starts_with("denied: "))
-    }
-
-    /// Makes the result of a failed call: the object `{"error": "..."}`.
-    #[must_use]
-    pub fn error(message: &str) -> Self {
-        Self { ok: false, value: serde_json::json!({ "error": message }), trust: Trust::Full }
-    }
 }

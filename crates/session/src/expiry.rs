@@ -43,7 +43,7 @@ async fn resolve_expired(lanes: &Arc<Lanes>) -> Result<Option<OpenWait>, StoreEr
             return Ok(Some(wait));
         }
         tracing::info!(wait = %wait.id, kind = wait.kind.word(), "a wait has expired");
-        let resolution = Resolution::Error(text_of_expiry(wait.kind).to_owned());
+        let resolution = resolution_of_expiry(wait.kind);
         let resolve = || lanes.parts.turns.resolve(wait.id, &resolution);
         if let Some(session) = lanes.parts.with_retry(resolve).await? {
             lanes.wake(session);
@@ -53,14 +53,14 @@ async fn resolve_expired(lanes: &Arc<Lanes>) -> Result<Option<OpenWait>, StoreEr
     Ok(None)
 }
 
-/// Returns the text for the model.
-fn text_of_expiry(kind: WaitKind) -> &'static str {
+/// Returns the result of a wait that has expired, with a text for the model.
+fn resolution_of_expiry(kind: WaitKind) -> Resolution {
     match kind {
-        WaitKind::Approval => EXPIRED,
-        WaitKind::Answer => "unanswered: no answer came in time",
-        WaitKind::Child => "the sub-agent did not finish in time",
-        WaitKind::Choice => {
-            "interrupted, outcome unknown, and no decision came in time; check before repeating it"
-        }
+        WaitKind::Approval => Resolution::denied(EXPIRED),
+        WaitKind::Answer => Resolution::error("unanswered: no answer came in time"),
+        WaitKind::Child => Resolution::error("the sub-agent did not finish in time"),
+        WaitKind::Choice => Resolution::outcome_unknown(
+            "interrupted, outcome unknown, and no decision came in time; check before repeating it",
+        ),
     }
 }

@@ -23,8 +23,7 @@ impl LoggedFailures {
     pub(crate) fn log_turn_end(&self, session: &SessionId, model: &str, end: &TurnEnd) {
         let subject = session.to_string();
         match end {
-            TurnEnd::Failed(FailedTurn { notice, .. }) => {
-                let reason = notice.strip_prefix("I could not answer: ").unwrap_or(notice);
+            TurnEnd::Failed(FailedTurn { reason, .. }) => {
                 let (line, now) = (format!("{model} {reason}"), self.clock.elapsed());
                 if let Some(repeated) = self.logged.note_line(&subject, &line, now) {
                     tracing::warn!(%session, model, reason, repeated, "the turn failed");

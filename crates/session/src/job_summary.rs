@@ -10,7 +10,7 @@ use avocet_protocol::job::{
 };
 use avocet_protocol::model::thousands;
 use avocet_protocol::store::{Answer, StoreError, Total};
-use avocet_protocol::turn::{LoggedCall, TurnRecord};
+use avocet_protocol::turn::{LoggedCall, ResultKind, TurnRecord};
 use serde_json::Value;
 
 use crate::SessionParts;
@@ -52,8 +52,8 @@ pub(crate) async fn add_job_summary(
             let text = with(&answer.text, true);
             TurnEnd::Answered(Answer { text, ..answer })
         }
-        TurnEnd::Failed(FailedTurn { notice, failure }) => {
-            TurnEnd::Failed(FailedTurn { notice: with(&notice, false), failure })
+        TurnEnd::Failed(failed) => {
+            TurnEnd::Failed(FailedTurn { notice: with(&failed.notice, false), ..failed })
         }
         waiting @ TurnEnd::Waiting(_) => waiting,
     })
@@ -163,7 +163,6 @@ fn push_branch(text: &mut String, turn: &TurnRecord) {
         return;
     };
     let Some(branch) = branch else {
-        let note = note.strip_prefix("no branch: ").unwrap_or(&note);
         return push_line(text, &format!("- Branch: none, because {note}"));
     };
     let from = from.map(|from| format!(", begun at `{from}`")).unwrap_or_default();
@@ -196,8 +195,10 @@ fn pull_request(text: &mut String, call: &LoggedCall) {
         push_line(text, &format!("- Pull request: {output}"));
     } else {
         let error = of("error");
-        let fate =
-            if error.starts_with("interrupted") { "may have been opened" } else { "not opened" };
+        let fate = match result.kind {
+            ResultKind::OutcomeUnknown => "may have been opened",
+            _ => "not opened",
+        };
         push_line(text, &format!("- Pull request: {fate}: {error}"));
     }
 }
@@ -225,7 +226,7 @@ mod tests {
     use avocet_protocol::ids::{CallId, TurnId};
     use avocet_protocol::model::{Arguments, Money, ToolCall, Usage};
     use avocet_protocol::turn::{
-        CallResult, CallState, Origin, SessionReports, Step, TurnState, Undelivered,
+        AnswerEnding, CallResult, CallState, Origin, SessionReports, Step, TurnState, Undelivered,
     };
     use serde_json::json;
 
@@ -245,6 +246,7 @@ mod tests {
         let step = Step {
             number: 0,
             text: String::new(),
+            ending: AnswerEnding::Complete,
             usage: Usage::default(),
             trust: Trust::Full,
             calls,

@@ -4,7 +4,7 @@ use avocet_protocol::access::Trust;
 use avocet_protocol::chat::{
     ANSWER_FILES, Attachment, AttachmentKind, AttachmentSource, Content, LoggedInbound, Planned,
 };
-use avocet_protocol::turn::{CUT_OFF, TurnRecord};
+use avocet_protocol::turn::{AnswerEnding, TurnRecord};
 
 use crate::SessionParts;
 use crate::long_code::move_code_to_files;
@@ -19,15 +19,30 @@ const MOST_BYTES: usize = 128 * 1024;
 /// Bytes of a long text that the chat shows: about one message of Telegram, or two of Discord.
 const SHOWN: usize = 3000;
 
-/// Plans the reply at the end of a turn; `None` if the channel of `to` is gone. `trust` is the
-/// trust level of the text.
+/// The text of a reply.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReplyText<'t> {
+    pub(crate) text: &'t str,
+    /// The end of the model's text in it, whose mark stays at the end of a shortened text.
+    pub(crate) ending: AnswerEnding,
+    pub(crate) trust: Trust,
+}
+
+impl<'t> ReplyText<'t> {
+    /// A text of the program, which is complete.
+    pub(crate) fn new(text: &'t str, trust: Trust) -> Self {
+        Self { text, ending: AnswerEnding::Complete, trust }
+    }
+}
+
+/// Plans the reply at the end of a turn; `None` if the channel of `to` is gone.
 pub(crate) async fn plan_turn_reply(
     parts: &SessionParts,
     turn: &TurnRecord,
     to: &LoggedInbound,
-    text: &str,
-    trust: Trust,
+    reply: ReplyText<'_>,
 ) -> Option<Planned> {
+    let ReplyText { text, ending, trust } = reply;
     if text.len() <= MOST_BYTES {
         let reply = move_code_to_files(parts, turn, to, text, trust).await;
         let planned = parts.plan_message(to, &reply)?;
@@ -46,17 +61,14 @@ pub(crate) async fn plan_turn_reply(
     let file = written.map(|()| path.clone()).inspect_err(|error| {
         tracing::warn!(turn = %turn.id, path, error, "a long answer cannot be saved as a file");
     });
-    parts.plan_message(to, &shorten_reply(text, file))
+    parts.plan_message(to, &shorten_reply(text, ending, file))
 }
 
 /// Returns the beginning of a text and the place of the whole: the file, or the log if writing the
 /// file failed.
-fn shorten_reply(text: &str, file: Result<String, String>) -> Content {
-    let (said, cut_off) = match text.trim_end().strip_suffix(CUT_OFF) {
-        Some(said) => (said, format!("\n\n{CUT_OFF}")),
-        None => (text, String::new()),
-    };
-    let beginning = mark_unfinished(cut_beginning(said));
+fn shorten_reply(text: &str, ending: AnswerEnding, file: Result<String, String>) -> Content {
+    let mark = ending.mark().map(|mark| format!("\n\n{mark}")).unwrap_or_default();
+    let beginning = mark_unfinished(cut_beginning(ending.without_mark(text)));
     let kilobytes = text.len().div_ceil(1024);
     let (rest, attachments) = match file {
         Ok(path) => {
@@ -81,7 +93,7 @@ fn shorten_reply(text: &str, file: Result<String, String>) -> Content {
         }
     };
     let note = format!("[This is the beginning of an answer of {kilobytes} KB. {rest}]");
-    Content { attachments, ..Content::text(format!("{beginning}\n\n{note}{cut_off}")) }
+    Content { attachments, ..Content::text(format!("{beginning}\n\n{note}{mark}")) }
 }
 
 /// Returns the shown part of a text, cut at the end of a line or word.

@@ -1,4 +1,5 @@
 use super::*;
+use avocet_protocol::turn::CUT_OFF;
 
 #[test]
 fn beginning_ends_at_a_line_or_a_word() {
@@ -19,7 +20,7 @@ fn beginning_ends_at_a_line_or_a_word() {
 #[test]
 fn shortened_names_the_file_closes_code_and_keeps_the_cut_off_note() {
     let text = format!("```rust\n{}\n\n{CUT_OFF}", "let x = 1;\n".repeat(20_000));
-    let content = shorten_reply(&text, Ok("answers/t7.md".to_owned()));
+    let content = shorten_reply(&text, AnswerEnding::CutOff, Ok("answers/t7.md".to_owned()));
     assert_eq!(content.text.matches("```").count(), 2, "{}", content.text);
     let note = "\n\n[This is the beginning of an answer of 215 KB. The whole answer is in the file \
         answer.md.]\n\n";
@@ -33,7 +34,11 @@ fn shortened_names_the_file_closes_code_and_keeps_the_cut_off_note() {
 
 #[test]
 fn shortened_gives_the_reason_if_there_is_no_file() {
-    let content = shorten_reply(&"word ".repeat(100_000), Err("the disk is full".to_owned()));
+    let content = shorten_reply(
+        &"word ".repeat(100_000),
+        AnswerEnding::Complete,
+        Err("the disk is full".to_owned()),
+    );
     assert!(content.text.contains("could not be sent as a file (the disk is full)"));
     assert!(content.attachments.is_empty() && !content.text.contains(CUT_OFF));
 }

@@ -46,7 +46,7 @@ fn make_reminder(
     }
     let chunks = &mut open.prompt.chunks;
     let first = chunks.first_mut()?;
-    if first.text.starts_with(FIRST_LINE) {
+    if open.is_repeated {
         return (open.said_at.until(now) > AGAIN_AFTER).then_some(open);
     }
     match <[Content; 1]>::try_from(channel.plan(&with_line(first))) {

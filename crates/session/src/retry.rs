@@ -37,7 +37,7 @@ pub(crate) fn plan_skip(argument: &str) -> CommandPlan {
         Err(problem) => return CommandPlan::with_text(problem),
     };
     let skipped = "interrupted, outcome unknown; the user chose to continue without it";
-    let resolution = Resolution::Error(skipped.to_owned());
+    let resolution = Resolution::outcome_unknown(skipped);
     let action =
         CommandAction::Resolve { wait, kind: WaitKind::Choice, anywhere: false, resolution };
     let nothing = match wait {

@@ -59,7 +59,7 @@ use tokio::sync::Notify;
 use crate::SessionParts;
 use crate::job_summary::add_job_summary;
 use crate::lane_work::{LaneWork, WakeLane};
-use crate::long_reply::plan_turn_reply;
+use crate::long_reply::{ReplyText, plan_turn_reply};
 use crate::outcomes::note_settled;
 use crate::preview::{LastProgress, TurnDisplay};
 use crate::retry::HOW_TO_RETRY;
@@ -128,7 +128,7 @@ impl Settler {
                         return self.wait(lanes, turn, calls).await.map(|()| LaneWork::Open);
                     }
                     TurnEnd::Answered(answer) => self.plan_reply(turn, answer, voice).await?,
-                    TurnEnd::Failed(FailedTurn { notice, failure }) => {
+                    TurnEnd::Failed(FailedTurn { notice, failure, .. }) => {
                         let ended = self.without_answer(turn, Outcome::Error, |bound| {
                             error_notice(notice, bound)
                         });
@@ -199,7 +199,8 @@ impl Settler {
         let mut settlement = Settlement::new(Outcome::Replied);
         if let Some(task) = background_task(turn) {
             let text = format!("Task “{task}” is done:\n\n{}", answer.text);
-            settlement.reply = self.report(turn, &text, answer.trust, LastProgress::Done).await?;
+            settlement.reply =
+                self.report(turn, reply_text(&text, &answer), LastProgress::Done).await?;
         } else if let Some(to) = asker(turn) {
             let chat = &to.message.inbound.address;
             // Only calls send messages, and step 0 has none before it.
@@ -215,7 +216,7 @@ impl Settler {
                 settlement.removes_preview = true;
             } else {
                 settlement.reply =
-                    plan_turn_reply(&self.parts, turn, to, &answer.text, answer.trust).await;
+                    plan_turn_reply(&self.parts, turn, to, reply_text(&answer.text, &answer)).await;
             }
             if let Some(voice) = voice {
                 settlement.reply = add_recording(&self.parts, settlement.reply, to, voice);
@@ -269,10 +270,13 @@ impl Settler {
             notice = format!("{notice} {HOW_TO_RETRY}");
         }
         let reply = match (bound.last(), background_task(turn)) {
-            (Some(to), _) => plan_turn_reply(&self.parts, turn, to, &notice, Trust::Low).await,
+            (Some(to), _) => {
+                plan_turn_reply(&self.parts, turn, to, ReplyText::new(&notice, Trust::Low)).await
+            }
             (None, Some(task)) => {
                 let text = format!("Task “{task}” failed: {notice}");
-                self.report(turn, &text, Trust::Low, LastProgress::Failed).await?
+                let text = ReplyText::new(&text, Trust::Low);
+                self.report(turn, text, LastProgress::Failed).await?
             }
             (None, None) => None,
         };
@@ -284,14 +288,13 @@ impl Settler {
     async fn report(
         &self,
         turn: &TurnRecord,
-        text: &str,
-        trust: Trust,
+        text: ReplyText<'_>,
         last: LastProgress,
     ) -> Result<Option<Planned>, StoreError> {
         let asked_by = asked_by(&self.parts, turn).await?;
         let Some(to) = asked_by.last() else { return Ok(None) };
         self.display.end_progress(turn, &to.message.inbound.address, last).await;
-        Ok(plan_turn_reply(&self.parts, turn, to, text, trust).await)
+        Ok(plan_turn_reply(&self.parts, turn, to, text).await)
     }
 
     /// Returns the messages bound to the turn whose outcome is open; empty for a child.
@@ -392,6 +395,11 @@ impl Settler {
             editable,
         })
     }
+}
+
+/// Returns the text of a reply that ends with an answer.
+fn reply_text<'t>(text: &'t str, answer: &Answer) -> ReplyText<'t> {
+    ReplyText { text, ending: answer.ending, trust: answer.trust }
 }
 
 /// Returns the name of a task in the background; `None` for other turns.

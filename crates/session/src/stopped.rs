@@ -25,7 +25,7 @@ use avocet_protocol::turn::AnswerRequest;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::SessionParts;
-use crate::long_reply::plan_turn_reply;
+use crate::long_reply::{ReplyText, plan_turn_reply};
 use crate::preview::mark_stopped;
 use crate::turn_facts::asker;
 
@@ -86,7 +86,10 @@ async fn plan_answer(
     });
     let record = newest.ok()?.pop().filter(|newest| newest.id == turn)?;
     let reply = match asker(&record) {
-        Some(to) => plan_turn_reply(parts, &record, to, &mark_stopped(text), trust).await,
+        Some(to) => {
+            let text = mark_stopped(text);
+            plan_turn_reply(parts, &record, to, ReplyText::new(&text, trust)).await
+        }
         None => None,
     };
     Some(StoppedAnswer { turn, step, text: text.to_owned(), trust, reply })

@@ -11,7 +11,7 @@ use avocet_protocol::ids::{CallId, TurnId};
 use avocet_protocol::model::{Arguments, ToolCall, Usage};
 use avocet_protocol::store::{Claim, Inbox, NewStep, Suspects, TurnLog, Turns};
 use avocet_protocol::tool::ToolClass;
-use avocet_protocol::turn::CallResult;
+use avocet_protocol::turn::{AnswerEnding, CallResult};
 use avocet_store::testing::TempStore;
 use avocet_store::{Durability, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
@@ -82,6 +82,7 @@ fn step(number: u32) -> NewStep {
     NewStep {
         number,
         text: String::new(),
+        ending: AnswerEnding::Complete,
         calls: vec![call],
         written: None,
         reasoning: None,

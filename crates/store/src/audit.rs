@@ -9,7 +9,7 @@ use avocet_protocol::ids::{CallId, MessageId, TurnId, WaitId};
 use avocet_protocol::model::Arguments;
 use avocet_protocol::store::{Actor, AuditKind, CommandAction, CommandEffect, Resolution};
 use avocet_protocol::tool::{ToolClass, WaitKind};
-use avocet_protocol::turn::CallResult;
+use avocet_protocol::turn::{CallResult, ResultKind};
 use rusqlite::{Row, params};
 
 use crate::rows;
@@ -72,7 +72,7 @@ pub(crate) fn record_finished(tx: &Tx<'_>, call: CallId, result: &CallResult) ->
     // A started call may have had an effect before permission was denied.
     let (kind, outcome) = if called.has_effect {
         (AuditKind::Finished, Some(outcome_word(result)))
-    } else if is_refusal(result) && called.state != "waiting" {
+    } else if result.kind == ResultKind::Refused && called.state != "waiting" {
         (AuditKind::Refused, None)
     } else {
         return Ok(());
@@ -86,17 +86,11 @@ pub(crate) fn record_finished(tx: &Tx<'_>, call: CallId, result: &CallResult) ->
 fn outcome_word(result: &CallResult) -> &'static str {
     if result.ok {
         "ok"
-    } else if is_refusal(result) {
+    } else if result.kind == ResultKind::Refused {
         "refused"
     } else {
         "error"
     }
-}
-
-/// Returns `true` if the result is [`avocet_protocol::tool::ToolError::PermissionDenied`].
-fn is_refusal(result: &CallResult) -> bool {
-    let error = result.value.get("error").and_then(|error| error.as_str());
-    !result.ok && error.is_some_and(|error| error.starts_with("permission denied"))
 }
 
 /// Records the calls that the end of their turn cuts off. Must run before they become
@@ -164,7 +158,7 @@ pub(crate) fn record_chosen(
 /// run before the wait is resolved.
 pub(crate) fn record_resolved(tx: &Tx<'_>, wait: WaitId, resolution: &Resolution) -> Result<()> {
     let Some(waits) = decided_wait(tx, wait)? else { return Ok(()) };
-    if waits.expires_at <= tx.now && matches!(resolution, Resolution::Error(_)) {
+    if waits.expires_at <= tx.now && matches!(resolution, Resolution::Error { .. }) {
         let expired = NewAuditRow::new(AuditKind::Expired, &Actor::Process);
         return append_row(tx, expired.about_call(audited_call(tx, waits.call)?));
     }
@@ -182,7 +176,7 @@ fn record_decision(
         (WaitKind::Choice, _) => (AuditKind::Chosen, Some("skip")),
         (_, Resolution::Run) => (AuditKind::Allowed, None),
         (_, Resolution::RunAlways) => (AuditKind::Allowed, Some("for the session")),
-        (_, Resolution::Answer { .. } | Resolution::Error(_)) => (AuditKind::Denied, None),
+        (_, Resolution::Answer { .. } | Resolution::Error { .. }) => (AuditKind::Denied, None),
     };
     append_row(
         tx,

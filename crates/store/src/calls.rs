@@ -78,7 +78,8 @@ pub(crate) fn finish_call(tx: &Tx<'_>, call: CallId, result: &CallResult) -> Res
     audit::record_finished(tx, call, result)?;
     tx.update_one(
         call,
-        "UPDATE calls SET state = 'finished', ok = ?4, result = ?5, trust = ?6, is_skill = ?7 \
+        "UPDATE calls SET state = 'finished', ok = ?4, result = ?5, trust = ?6, is_skill = ?7, \
+             result_kind = ?8 \
          WHERE turn = ?1 AND step = ?2 AND ordinal = ?3 AND state <> 'finished'",
         params![
             call.turn.0,
@@ -88,6 +89,7 @@ pub(crate) fn finish_call(tx: &Tx<'_>, call: CallId, result: &CallResult) -> Res
             to_json(&result.value)?,
             result.trust.word(),
             result.ok && SkillLimit::of_result(&result.value).is_some(),
+            result.kind.word(),
         ],
     )
 }

@@ -4,7 +4,7 @@
 use avocet_protocol::chat::{Outcome, Planned};
 use avocet_protocol::ids::TurnId;
 use avocet_protocol::store::StoppedAnswer;
-use avocet_protocol::turn::{CallResult, TurnState};
+use avocet_protocol::turn::{CallResult, ResultKind, TurnState};
 use rusqlite::params;
 
 use crate::audit;
@@ -25,7 +25,8 @@ pub(crate) fn cancel_turn(
 ) -> Result<Vec<TurnId>> {
     let (state, outcome, result) =
         (TurnState::Cancelled, Outcome::Stopped, "cancelled by the user");
-    let mut ending = ForcedEnd { state, outcome, notice, result, reply };
+    let kind = ResultKind::Usual;
+    let mut ending = ForcedEnd { state, outcome, notice, result, kind, reply };
     let mut ended = vec![turn];
     let mut next = 0;
     while let Some(turn) = ended.get(next).copied() {
@@ -46,6 +47,8 @@ pub(crate) struct ForcedEnd<'a> {
     pub(crate) notice: &'a str,
     /// Error for its calls without a result.
     pub(crate) result: &'a str,
+    /// Kind of this error.
+    pub(crate) kind: ResultKind,
     /// The reply that the preview of the turn becomes. Without one, the preview stays as it is.
     pub(crate) reply: Option<&'a Planned>,
 }
@@ -69,7 +72,7 @@ pub(crate) fn keep_answer<'a>(
 
 /// Ends an open turn, without its children.
 pub(crate) fn end_turn(tx: &Tx<'_>, turn: TurnId, ending: &ForcedEnd<'_>) -> Result<()> {
-    let ForcedEnd { state, outcome, notice, result, reply } = ending;
+    let ForcedEnd { state, outcome, notice, result, kind, reply } = ending;
     tx.update_one(
         turn,
         &format!(
@@ -79,9 +82,9 @@ pub(crate) fn end_turn(tx: &Tx<'_>, turn: TurnId, ending: &ForcedEnd<'_>) -> Res
         params![turn.0, state.word(), notice, tx.now.0],
     )?;
     tx.change_rows(
-        "UPDATE calls SET state = 'finished', ok = 0, result = ?2 \
+        "UPDATE calls SET state = 'finished', ok = 0, result = ?2, result_kind = ?3 \
          WHERE turn = ?1 AND state <> 'finished'",
-        params![turn.0, to_json(&CallResult::error(result).value)?],
+        params![turn.0, to_json(&CallResult::error(result).value)?, kind.word()],
     )?;
     tx.change_rows("UPDATE steps SET closed = 1 WHERE turn = ?1 AND closed = 0", [turn.0])?;
     prompts::stop_all(tx, turn)?;

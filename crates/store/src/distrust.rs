@@ -11,7 +11,7 @@ use avocet_protocol::chat::{ChatAddress, Content, NewInbound, Outcome, SessionId
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::{DedupeKey, TurnId};
 use avocet_protocol::store::StoreError;
-use avocet_protocol::turn::TurnState;
+use avocet_protocol::turn::{ResultKind, TurnState};
 use rusqlite::params;
 
 use crate::audit;
@@ -126,6 +126,7 @@ fn end_turns(tx: &Tx<'_>) -> Result<usize> {
         notice: NOTICE,
         result: "interrupted: the log was put back to an earlier state, so it is unknown whether this ran; check \
             before you repeat it",
+        kind: ResultKind::OutcomeUnknown,
         reply: None,
     };
     let open = tx.db.query_rows(&format!("SELECT id FROM turns WHERE {OPEN_TURN}"), (), |row| {

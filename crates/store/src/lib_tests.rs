@@ -209,15 +209,38 @@ async fn migrate_gives_a_database_of_version_1_the_current_schema() {
                  'done', 'error', 1, 1),
                  ('telegram:main:7', 'telegram', 'main', '7', 'retried 9', '7', 'text', '{\"text\":\"\"}', 0, \
                  'done', 'replied', 1, 1);
-             INSERT INTO steps (turn, number, text, input_tokens, output_tokens) VALUES (1, 0, '', 1, 1);
+             INSERT INTO steps (turn, number, text, input_tokens, output_tokens) VALUES
+                 (1, 0, '', 1, 1), (1, 1, 'a [The answer was cut off: it reached its output limit.] b', 1, 1),
+                 (1, 2, '', 1, 1), (1, 3, 'half\n\n[The answer was cut off: it reached its output limit.]', 1, 1),
+                 (1, 4, 'half\n\n[A filter of the model''s provider ended the answer here.]', 1, 1);
+             INSERT INTO kept_results (handle, session, body) VALUES ('t1s0c4', 'telegram:main:7', '1');
              INSERT INTO calls (turn, step, ordinal, name, arguments, state, ok, result) VALUES
                  (1, 0, 0, 'use_skill', '{}', 'finished', 1, '\"[skill review]\\n\\nbody\"'),
                  (1, 0, 1, 'read_file', '{}', 'finished', 1, '\"see [skill review]\"'),
                  (1, 0, 2, 'use_skill', '{}', 'finished', 0, '\"[skill review]\"'),
-                 (1, 0, 3, 'use_skill', '{}', 'planned', NULL, NULL);
+                 (1, 0, 3, 'use_skill', '{}', 'planned', NULL, NULL),
+                 (1, 0, 4, 'list', '{}', 'finished', 1, '[]'),
+                 (1, 0, 5, 'look', '{}', 'finished', 1,
+                     '\"the program that asked runs this call; its result comes with the next message\"'),
+                 (1, 0, 6, 'post', '{}', 'finished', 0, '{\"error\":\"denied by the owner; the reason: no\"}'),
+                 (1, 0, 7, 'post', '{}', 'finished', 0, '{\"error\":\"denied: no approval came in time\"}'),
+                 (1, 0, 8, 'post', '{}', 'finished', 0, '{\"error\":\"permission denied: no\"}'),
+                 (1, 0, 9, 'post', '{}', 'finished', 0, '{\"error\":\"Permission denied (publickey)\"}'),
+                 (1, 0, 10, 'post', '{}', 'finished', 0, '{\"error\":\"this call was made twice before in this \
+                     turn, with the same result, so it is not repeated.\"}'),
+                 (1, 0, 11, 'post', '{}', 'finished', 0, '{\"error\":\"interrupted, outcome unknown\"}'),
+                 (1, 0, 12, 'job_branch', '{}', 'finished', 1,
+                     '{\"branch\":null,\"note\":\"no branch: git is not installed\"}'),
+                 (1, 2, 0, 'say_held_answer',
+                     '{\"text\":\"half\\n\\n[The answer was cut off: it reached its output limit.]\"}',
+                     'planned', NULL, NULL);
              INSERT INTO outbox (channel, account, chat, turn, ordinal, chunk, source, content, \
                  state, created_at) \
-                 VALUES ('telegram', 'main', '7', 1, 0, 0, 'reply', '{\"text\":\"kept\"}', 'pending', 1);",
+                 VALUES ('telegram', 'main', '7', 1, 0, 0, 'reply', '{\"text\":\"kept\"}', 'pending', 1),
+                     ('telegram', 'main', '7', 1, 1, 0, 'prompt', \
+                     '{\"text\":\"Still waiting for a decision:\\nmay I?\"}', 'sent', 1);
+             INSERT INTO waits (id, turn, step, ordinal, kind, expires_at, resolved) VALUES
+                 (1, 1, 0, 3, 'approval', 1, 0), (2, 1, 0, 11, 'choice', 1, 1);",
         )
         .unwrap();
     }
@@ -253,6 +276,19 @@ async fn migrate_gives_a_database_of_version_1_the_current_schema() {
     for (marked, expected) in [
         ("SELECT group_concat(ordinal) FROM calls WHERE is_skill = 1", "0"),
         ("SELECT group_concat(id) FROM inbound WHERE is_copied = 1", "2"),
+        (
+            "SELECT group_concat(ordinal || ' ' || result_kind) FROM calls WHERE result_kind <> 'usual'",
+            "4 cut,5 sent_to_program,6 denied,7 denied,8 refused,10 repeated,11 outcome_unknown",
+        ),
+        (
+            "SELECT group_concat(number || ' ' || ending) FROM steps WHERE ending <> 'complete'",
+            "2 cut_off,3 cut_off,4 filtered",
+        ),
+        ("SELECT group_concat(id) FROM waits WHERE is_reminded = 1", "1"),
+        (
+            "SELECT result FROM calls WHERE name = 'job_branch'",
+            "{\"branch\":null,\"note\":\"git is not installed\"}",
+        ),
     ] {
         let rows: String = migrated.query_row(marked, (), |row| row.get(0)).unwrap();
         assert_eq!(rows, expected, "{marked}");

@@ -1,11 +1,12 @@
 //! The progress of one message: its outcome, its answer, and the tokens of its turn.
 
-use avocet_protocol::bus::{ProgramCall, SENT_TO_PROGRAM};
+use avocet_protocol::bus::ProgramCall;
 use avocet_protocol::chat::Outcome;
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::{CallId, MessageId, TurnId};
 use avocet_protocol::model::Usage;
 use avocet_protocol::store::MessageStatus;
+use avocet_protocol::turn::{AnswerEnding, ResultKind};
 use rusqlite::params;
 
 use crate::rows;
@@ -20,13 +21,18 @@ pub(crate) fn message_status(db: Db<'_>, id: MessageId) -> Result<Option<Message
              coalesce(inbound.reply, turns.notice, \
              (SELECT text FROM steps WHERE turn = turns.id AND NOT EXISTS \
                  (SELECT 1 FROM calls WHERE turn = turns.id AND step = steps.number) \
-              ORDER BY number DESC LIMIT 1)) AS reply \
+              ORDER BY number DESC LIMIT 1)) AS reply, \
+             CASE WHEN coalesce(inbound.reply, turns.notice) IS NULL THEN \
+             (SELECT ending FROM steps WHERE turn = turns.id AND NOT EXISTS \
+                 (SELECT 1 FROM calls WHERE turn = turns.id AND step = steps.number) \
+              ORDER BY number DESC LIMIT 1) END AS ending \
          FROM inbound LEFT JOIN turns ON turns.id = inbound.turn \
              AND (turns.state = 'done' OR turns.state = 'cancelled' OR turns.state = 'failed') \
          WHERE inbound.id = ?1",
         [id.0],
         |row| {
             let outcome: Option<String> = row.get("outcome")?;
+            let ending: Option<String> = row.get("ending")?;
             Ok(MessageStatus {
                 id,
                 session: rows::parse_column(row, "session")?,
@@ -35,6 +41,12 @@ pub(crate) fn message_status(db: Db<'_>, id: MessageId) -> Result<Option<Message
                     .map(|_| rows::word_column(row, "outcome", &Outcome::ALL, Outcome::word))
                     .transpose()?,
                 reply: row.get("reply")?,
+                ending: ending
+                    .map(|_| {
+                        rows::word_column(row, "ending", &AnswerEnding::ALL, AnswerEnding::word)
+                    })
+                    .transpose()?
+                    .unwrap_or_default(),
                 failed: row.get("failed")?,
                 failure: rows::json_if_any(row, "failure")?,
                 received_at: Some(Timestamp(row.get("received_at")?)),
@@ -72,10 +84,10 @@ fn usage_of_turn(db: Db<'_>, turn: TurnId) -> Result<Usage> {
 fn program_calls(db: Db<'_>, turn: TurnId) -> Result<Vec<ProgramCall>> {
     db.query_rows(
         "SELECT step, ordinal, name, arguments FROM calls \
-         WHERE turn = ?1 AND result = ?2 \
+         WHERE turn = ?1 AND result_kind = ?2 \
              AND step = (SELECT max(step) FROM calls WHERE turn = ?1) \
          ORDER BY ordinal",
-        params![turn.0, rows::to_json(&SENT_TO_PROGRAM)?],
+        params![turn.0, ResultKind::SentToProgram.word()],
         |row| {
             let id = CallId { turn, step: row.get("step")?, ordinal: row.get("ordinal")? };
             let arguments =

@@ -173,7 +173,7 @@ fn question_with_outcome(question: Content, outcome: &str) -> Option<Content> {
 fn describe_end(tx: &Tx<'_>, wait: &EndingWait, end: WaitEnd<'_>) -> Result<Content> {
     let start = match end {
         WaitEnd::Stopped => "Ended, the work was stopped".to_owned(),
-        WaitEnd::Resolved(Resolution::Error(_), DecidedBy::Log | DecidedBy::Host)
+        WaitEnd::Resolved(Resolution::Error { .. }, DecidedBy::Log | DecidedBy::Host)
             if wait.expires_at <= tx.now =>
         {
             "Ended, no answer came in time".to_owned()
@@ -181,10 +181,10 @@ fn describe_end(tx: &Tx<'_>, wait: &EndingWait, end: WaitEnd<'_>) -> Result<Cont
         WaitEnd::Resolved(resolution, decider) => {
             let decision = match (resolution, wait.kind) {
                 (Resolution::Run | Resolution::RunAlways, WaitKind::Choice) => "Run again",
-                (Resolution::Error(_), WaitKind::Choice) => "Skipped",
+                (Resolution::Error { .. }, WaitKind::Choice) => "Skipped",
                 (Resolution::Answer { .. }, WaitKind::Answer) => "Answered",
                 (Resolution::Run | Resolution::RunAlways, _) => "Allowed",
-                (Resolution::Error(_) | Resolution::Answer { .. }, _) => "Refused",
+                (Resolution::Error { .. } | Resolution::Answer { .. }, _) => "Refused",
             };
             let scope = match resolution {
                 Resolution::RunAlways => " for this session",
@@ -273,7 +273,7 @@ fn time_of_day(tx: &Tx<'_>) -> String {
 pub(crate) fn open(db: Db<'_>, now: Timestamp) -> Result<Vec<OpenPrompt>> {
     let chunks = db.query_rows(
         "SELECT waits.id AS wait, channel, account, chat, topic, content, \
-             coalesce(first_sent_at, created_at) AS said_at \
+             coalesce(first_sent_at, created_at) AS said_at, is_reminded \
          FROM waits INDEXED BY waits_open CROSS JOIN outbox ON outbox.turn = waits.turn \
          WHERE resolved = 0 AND kind <> 'child' AND source = 'prompt' AND expires_at > ?1 \
              AND outbox.ordinal = (SELECT max(ordinal) FROM outbox AS latest \
@@ -287,17 +287,16 @@ pub(crate) fn open(db: Db<'_>, now: Timestamp) -> Result<Vec<OpenPrompt>> {
         |row| {
             let said_at = Timestamp(row.get("said_at")?);
             let chunk = rows::json_column::<Content>(row, "content")?;
-            Ok((WaitId(row.get("wait")?), rows::address_from_row(row)?, chunk, said_at))
+            let prompt = Planned { address: rows::address_from_row(row)?, chunks: vec![chunk] };
+            let is_repeated = row.get("is_reminded")?;
+            Ok(OpenPrompt { wait: WaitId(row.get("wait")?), prompt, said_at, is_repeated })
         },
     )?;
     let mut prompts: Vec<OpenPrompt> = Vec::new();
-    for (wait, address, chunk, said_at) in chunks {
-        match prompts.last_mut().filter(|last| last.wait == wait) {
-            Some(last) => last.prompt.chunks.push(chunk),
-            None => {
-                let prompt = Planned { address, chunks: vec![chunk] };
-                prompts.push(OpenPrompt { wait, prompt, said_at });
-            }
+    for part in chunks {
+        match prompts.last_mut().filter(|last| last.wait == part.wait) {
+            Some(last) => last.prompt.chunks.extend(part.prompt.chunks),
+            None => prompts.push(part),
         }
     }
     Ok(prompts)
@@ -313,6 +312,7 @@ pub(crate) fn repeat_prompts(tx: &Tx<'_>, prompts: &[OpenPrompt]) -> Result<()> 
         )?;
         if turn.is_some() {
             insert_planned(tx, prompt, turn, OutboxSource::Prompt)?;
+            tx.change_rows("UPDATE waits SET is_reminded = 1 WHERE id = ?1", [wait.0])?;
             connect_repeated(tx, *wait)?;
         }
     }

@@ -35,6 +35,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/18.sql"),
     include_str!("migrations/19.sql"),
     include_str!("migrations/20.sql"),
+    include_str!("migrations/21.sql"),
 ];
 
 /// The complete schema of version 1.

@@ -1,4 +1,4 @@
--- The complete schema of version 20, for new databases. The scripts in `migrations/` bring an older database
+-- The complete schema of version 21, for new databases. The scripts in `migrations/` bring an older database
 -- to the same schema. Enumerations are stored as the words of the protocol's types. In the tables that a
 -- turn writes, conditions have no list of three or more values: SQLite builds a temporary table for each.
 
@@ -136,6 +136,8 @@ CREATE TABLE steps (
     reasoning     TEXT,                         -- JSON, for the model that wrote it
     trust         TEXT NOT NULL DEFAULT 'full' CHECK (trust = 'low' OR trust = 'user' OR trust = 'full'), -- of the request
     written       TEXT,                         -- complete reply, if a model with native calls wrote calls as text
+    ending        TEXT NOT NULL DEFAULT 'complete' CHECK (
+                      ending = 'complete' OR ending = 'cut_off' OR ending = 'filtered'), -- of the model's text
     PRIMARY KEY (turn, number)
 ) STRICT, WITHOUT ROWID;
 
@@ -155,6 +157,10 @@ CREATE TABLE calls (
     result    TEXT,                             -- JSON, as the model reads it
     trust     TEXT NOT NULL DEFAULT 'full' CHECK (trust = 'low' OR trust = 'user' OR trust = 'full'), -- of the result
     is_skill  INTEGER NOT NULL DEFAULT 0,       -- the result begins with the name of a skill
+    result_kind TEXT NOT NULL DEFAULT 'usual' CHECK (
+                    result_kind = 'usual' OR result_kind = 'cut' OR result_kind = 'sent_to_program'
+                    OR result_kind = 'denied' OR result_kind = 'refused' OR result_kind = 'repeated'
+                    OR result_kind = 'outcome_unknown'),
     PRIMARY KEY (turn, step, ordinal),
     FOREIGN KEY (turn, step) REFERENCES steps (turn, number),
     CHECK ((state = 'finished') = (result IS NOT NULL))
@@ -179,6 +185,7 @@ CREATE TABLE waits (
     asked_at   INTEGER NOT NULL DEFAULT 0,
     may_grant  TEXT,                            -- JSON: the grant for the session that an approval may add
     shown      TEXT,                            -- digest of the text shown to the person who may approve it
+    is_reminded INTEGER NOT NULL DEFAULT 0,     -- its prompt was repeated
     FOREIGN KEY (turn, step, ordinal) REFERENCES calls (turn, step, ordinal)
 ) STRICT;
 CREATE INDEX waits_open ON waits (turn) WHERE resolved = 0;

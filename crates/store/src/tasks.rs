@@ -63,7 +63,7 @@ pub(crate) fn cancel_task(
     )?;
     let Some(()) = open else { return Ok(None) };
     let turns = cancel_turn(tx, task, "cancelled by the user", None)?;
-    let parent = resolve_parent(tx, task, &Resolution::Error(CANCELLED.to_owned()))?;
+    let parent = resolve_parent(tx, task, &Resolution::error(CANCELLED))?;
     Ok(Some(CancelledTask { turns, parent }))
 }
 

@@ -133,8 +133,8 @@ impl TurnLog for SqliteStore {
 fn record_step(tx: &Tx<'_>, turn: TurnId, running: &RunningTurn, step: &NewStep) -> Result<()> {
     reset_deaths(tx, turn, running)?;
     tx.insert(
-        "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, reasoning, trust, written) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, reasoning, trust, written, ending) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         params![
             turn.0,
             step.number,
@@ -144,6 +144,7 @@ fn record_step(tx: &Tx<'_>, turn: TurnId, running: &RunningTurn, step: &NewStep)
             step.reasoning.as_ref().map(to_json).transpose()?,
             step.trust.word(),
             step.written,
+            step.ending.word(),
         ],
     )?;
     for (ordinal, call) in step.calls.iter().enumerate() {

@@ -8,8 +8,8 @@ use avocet_protocol::ids::{CallId, TurnId};
 use avocet_protocol::model::{ToolCall, Usage};
 use avocet_protocol::store::StoreError;
 use avocet_protocol::turn::{
-    CallResult, CallState, LoggedCall, Origin, SessionReports, Step, TurnRecord, TurnState,
-    Undelivered,
+    AnswerEnding, CallResult, CallState, LoggedCall, Origin, ResultKind, SessionReports, Step,
+    TurnRecord, TurnState, Undelivered,
 };
 use rusqlite::Row;
 
@@ -24,7 +24,7 @@ use crate::undelivered;
 
 const TURNS: &str = "SELECT id, session, state, parent, prompt, prompt_trust, label, background, \
     notice, started_at, recalled FROM turns";
-const STEPS: &str = "SELECT turn, number, text, input_tokens, output_tokens, closed, reasoning, \
+const STEPS: &str = "SELECT turn, number, text, ending, input_tokens, output_tokens, closed, reasoning, \
     trust, written FROM steps";
 
 /// Reads a turn with its messages, steps and calls.
@@ -137,6 +137,7 @@ fn steps_of_turns(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, Vec<Step
         found.entry(TurnId(row.get(at!(STEPS, "turn"))?)).or_default().push(Step {
             number: row.get(at!(STEPS, "number"))?,
             text: row.get(at!(STEPS, "text"))?,
+            ending: word_column(row, at!(STEPS, "ending"), &AnswerEnding::ALL, AnswerEnding::word)?,
             usage: Usage::new(
                 row.get(at!(STEPS, "input_tokens"))?,
                 row.get(at!(STEPS, "output_tokens"))?,
@@ -155,7 +156,7 @@ fn steps_of_turns(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, Vec<Step
 
 fn calls_of_turns(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<(TurnId, u32), Vec<LoggedCall>>> {
     let sql = format!(
-        "SELECT turn, step, ordinal, name, arguments, state, allowed, evidence, ok, result, trust \
+        "SELECT turn, step, ordinal, name, arguments, state, allowed, evidence, ok, result, trust, result_kind \
          FROM calls WHERE {} ORDER BY turn, step, ordinal",
         ids.sql_condition("turn")
     );
@@ -183,6 +184,7 @@ fn call_state(row: &Row<'_>) -> RowResult<CallState> {
             ok: row.get("ok")?,
             value: json_column(row, "result")?,
             trust: trust_column(row, "trust")?,
+            kind: word_column(row, "result_kind", &ResultKind::ALL, ResultKind::word)?,
         }),
     })
 }

@@ -216,12 +216,12 @@ fn settle_turn(
          WHERE id = ?1 AND state = 'running'",
         params![turn.0, state, notice, tx.now.0, failure],
     )?;
-    if let Some(Answer { step, text, usage, trust }) = answer {
+    if let Some(Answer { step, text, ending, usage, trust }) = answer {
         let (input, output) = (cap_figure(usage.input), cap_figure(usage.output));
         tx.insert(
-            "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, closed, trust) \
-             VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6)",
-            params![turn.0, step, text, input, output, trust.word()],
+            "INSERT INTO steps (turn, number, text, ending, input_tokens, output_tokens, closed, trust) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7)",
+            params![turn.0, step, text, ending.word(), input, output, trust.word()],
         )?;
     }
     let ended = end_messages(tx, turn, *outcome)?;
@@ -238,8 +238,8 @@ fn settle_turn(
         (Outcome::Replied, Some(answer), _) => {
             Resolution::Answer { text: answer.text.clone(), trust: answer.trust }
         }
-        (_, _, Some(notice)) => Resolution::Error(notice.clone()),
-        _ => Resolution::Error("it ended without an answer".to_owned()),
+        (_, _, Some(notice)) => Resolution::error(notice),
+        _ => Resolution::error("it ended without an answer"),
     };
     let parent = match running.parent {
         Some(_) => resolve_parent(tx, turn, &result)?,

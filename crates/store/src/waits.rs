@@ -109,7 +109,7 @@ pub(crate) fn resolve_wait(
     let call = ending.call;
     tx.change_rows("UPDATE waits SET resolved = 1 WHERE id = ?1", [wait.0])?;
     prompts::show_end(tx, &ending, WaitEnd::Resolved(resolution, decider))?;
-    if let Some(child) = child.filter(|_| matches!(resolution, Resolution::Error(_))) {
+    if let Some(child) = child.filter(|_| matches!(resolution, Resolution::Error { .. })) {
         cancel_if_open(tx, child, "it did not finish in time")?;
     }
     match resolution {
@@ -126,9 +126,11 @@ pub(crate) fn resolve_wait(
         }
         Resolution::Answer { text, trust } => {
             let value = json!({ "answer": text });
-            finish_call(tx, call, &CallResult { ok: true, value, trust: *trust })?;
+            finish_call(tx, call, &CallResult { trust: *trust, ..CallResult::ok(value) })?;
         }
-        Resolution::Error(text) => finish_call(tx, call, &CallResult::error(text))?,
+        Resolution::Error { text, kind } => {
+            finish_call(tx, call, &CallResult::error(text).with_kind(*kind))?;
+        }
     }
     let goes_on = tx.change_rows(
         "UPDATE turns SET state = 'queued' WHERE id = ?1 AND state = 'waiting' \
@@ -169,7 +171,7 @@ pub(crate) fn resolve_parent(
     )?;
     let Some((wait, call)) = open else { return Ok(None) };
     let resumed = resolve_wait(tx, wait, resolution, DecidedBy::Log)?;
-    if let Resolution::Error(_) = resolution {
+    if let Resolution::Error { .. } = resolution {
         let trust = least_trust(tx, child)?;
         tx.change_rows(
             "UPDATE calls SET trust = ?4 WHERE turn = ?1 AND step = ?2 AND ordinal = ?3",

@@ -167,14 +167,14 @@ async fn open_refuses_a_database_of_a_newer_version_and_leaves_it_unchanged() {
     let directory = TempDir::new().unwrap();
     open(directory.path()).await.unwrap().close().await;
     let path = directory.path().join(DATABASE);
-    Connection::open(&path).unwrap().pragma_update(None, "user_version", 21).unwrap();
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 22).unwrap();
     let before = fs::read(&path).unwrap();
     let path_text = path.display();
     assert_eq!(
         open(directory.path()).await.unwrap_err().to_string(),
         format!(
-            "{path_text} was written by a newer version (schema 21, this one knows 20); install that \
-             version, or put back the copy {path_text}.before-v21 if there is one, and remove \
+            "{path_text} was written by a newer version (schema 22, this one knows 21); install that \
+             version, or put back the copy {path_text}.before-v22 if there is one, and remove \
              {path_text}-wal and {path_text}-shm, which do not belong to it"
         ),
     );
@@ -191,7 +191,7 @@ async fn open_read_only_refuses_a_database_of_an_older_version() {
     assert_eq!(
         looked.unwrap_err().to_string(),
         format!(
-            "{} was written by an older version (schema 3, this one reads 20); start the daemon once, \
+            "{} was written by an older version (schema 3, this one reads 21); start the daemon once, \
              or again if it still runs, which brings the log up to date",
             path.display()
         ),

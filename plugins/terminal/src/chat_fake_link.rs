@@ -1,5 +1,6 @@
 //! A daemon for tests of the chat.
 
+use avocet_protocol::turn::AnswerEnding;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -117,6 +118,7 @@ impl TerminalLink for FakeLink {
                     turn,
                     outcome: self.outcome,
                     reply: None,
+                    ending: AnswerEnding::Complete,
                     failed: false,
                     failure: None,
                     received_at: None,

@@ -31,6 +31,21 @@ AccountName: TypeAlias = str
 """One bot login on a channel."""
 
 
+AnswerEnding: TypeAlias = (
+    Literal[
+        # The model ended it.
+        "complete",
+        # The output limit was reached.
+        "cut_off",
+        # A filter of the provider ended it.
+        "filtered",
+    ]
+)
+"""The end of a model's text. Programs decide by it, and never by the mark, which a model may write
+itself.
+"""
+
+
 class ArgumentsObject(TypedDict):
     """A valid object."""
 
@@ -243,6 +258,27 @@ history, its summary, notes and files. A request has the least trust of all its 
 """
 
 
+ResultKind: TypeAlias = (
+    Literal[
+        # The tool's own result or error.
+        "usual",
+        # The beginning of the tool's result, whose rest is kept.
+        "cut",
+        # The program that asked runs the call, and sends the result with its next message.
+        "sent_to_program",
+        # The call did not run, because its approval was denied or expired.
+        "denied",
+        # The call did not run, because a rule of the configuration or of the sandbox forbids it.
+        "refused",
+        # The call did not run, because it was made twice before with the same result.
+        "repeated",
+        # The call was interrupted, and it may have had its effect.
+        "outcome_unknown",
+    ]
+)
+"""The kind of a call's result."""
+
+
 class CallResult(TypedDict):
     """The result of a call, as the model reads it."""
 
@@ -252,6 +288,9 @@ class CallResult(TypedDict):
     value: Any
     # The trust level of the result.
     trust: Trust
+    # The kind of result. Programs decide by it, and never by the text in `value`, which may come
+    # from a tool.
+    kind: NotRequired[ResultKind]
 
 
 class Evidence(TypedDict):
@@ -2005,6 +2044,8 @@ class MessageStatus(TypedDict):
     outcome: Outcome | None
     # The text of the reply, the error or the notice.
     reply: str | None
+    # The end of the reply. An incomplete one has a mark for people at its end.
+    ending: NotRequired[AnswerEnding]
     # `true` if the turn ended with an error: then the text is the reason.
     failed: NotRequired[bool]
     # The reason of the missing answer, for programs; absent if the turn has an answer, or if the
@@ -2394,6 +2435,8 @@ class Step(TypedDict):
     number: int
     # The text of the model.
     text: str
+    # The end of the model's text.
+    ending: NotRequired[AnswerEnding]
     # The tokens of the model call.
     usage: Usage
     # The least trust of the text in the request, because any of it may influence the step.

@@ -6,6 +6,7 @@ use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::{MessageId, TurnId};
 use avocet_protocol::model::{AskJson, AskJsonError, JsonAnswer, JsonQuestion, Usage};
 use avocet_protocol::store::MessageStatus;
+use avocet_protocol::turn::AnswerEnding;
 
 use super::{FakeDaemon, session};
 
@@ -14,6 +15,8 @@ use super::{FakeDaemon, session};
 pub struct FakeAnswer {
     /// The text; `None` for `the reply`.
     pub reply: Option<String>,
+    /// The end of the text.
+    pub ending: AnswerEnding,
     /// `true` if the turn ended with an error.
     pub failed: bool,
     /// The tokens; `None` before a turn began.
@@ -26,7 +29,8 @@ impl FakeDaemon {
     /// Returns the status of the message `m1`.
     pub(super) fn first_message(&self) -> MessageStatus {
         let outcome = *self.outcome.lock().unwrap();
-        let FakeAnswer { reply, failed, usage, calls } = self.answer.lock().unwrap().clone();
+        let FakeAnswer { reply, ending, failed, usage, calls } =
+            self.answer.lock().unwrap().clone();
         let reply = outcome.map(|_| reply.unwrap_or_else(|| "the reply".to_owned()));
         MessageStatus {
             id: MessageId(1),
@@ -34,6 +38,7 @@ impl FakeDaemon {
             turn: usage.map(|_| TurnId(1)),
             outcome,
             reply,
+            ending,
             failed,
             failure: None,
             received_at: usage.map(|_| Timestamp(5000)),

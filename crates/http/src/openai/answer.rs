@@ -5,7 +5,7 @@ use avocet_protocol::chat::Outcome;
 use avocet_protocol::ids::MessageId;
 use avocet_protocol::model::Usage;
 use avocet_protocol::store::MessageStatus;
-use avocet_protocol::turn::{CUT_OFF, FILTERED};
+use avocet_protocol::turn::AnswerEnding;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ impl TurnAnswer {
     /// # Errors
     /// The turn ended with an error, or without an answer.
     pub(crate) fn new(status: MessageStatus, outcome: Outcome) -> Result<Self, OpenAiError> {
-        let MessageStatus { id, reply, failed, failure, usage, calls, .. } = status;
+        let MessageStatus { id, reply, ending, failed, failure, usage, calls, .. } = status;
         let reply = reply.unwrap_or_default();
         match outcome {
             Outcome::Error => return Err(OpenAiError::of_failure(failure.as_ref(), reply)),
@@ -57,9 +57,13 @@ impl TurnAnswer {
             }
             Outcome::Replied | Outcome::Merged => {}
         }
-        let (text, end) = without_mark(&reply);
-        let end = if calls.is_empty() { end } else { AnswerEnd::Calls };
-        let text = text.to_owned();
+        let end = match ending {
+            _ if !calls.is_empty() => AnswerEnd::Calls,
+            AnswerEnding::Complete => AnswerEnd::Stop,
+            AnswerEnding::CutOff => AnswerEnd::Length,
+            AnswerEnding::Filtered => AnswerEnd::Filtered,
+        };
+        let text = ending.without_mark(&reply).to_owned();
         Ok(Self { message: id, outcome, text, end, usage: usage.unwrap_or_default(), calls })
     }
 
@@ -103,16 +107,6 @@ impl TurnAnswer {
     }
 }
 
-/// Returns the text without the mark at its end that it is incomplete, and the reason for its end.
-pub(crate) fn without_mark(text: &str) -> (&str, AnswerEnd) {
-    for (mark, end) in [(FILTERED, AnswerEnd::Filtered), (CUT_OFF, AnswerEnd::Length)] {
-        if let Some(before) = text.trim_end().strip_suffix(mark) {
-            return (without_mark(before).0.trim_end(), end);
-        }
-    }
-    (text, AnswerEnd::Stop)
-}
-
 /// Returns the content of a code fence around the whole text; another text unchanged.
 fn without_fence(text: &str) -> &str {
     let text = text.trim();
@@ -122,7 +116,7 @@ fn without_fence(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::turn::{FailureCode, TurnFailure};
+    use avocet_protocol::turn::{CUT_OFF, FILTERED, FailureCode, TurnFailure};
 
     use super::*;
 
@@ -133,6 +127,7 @@ mod tests {
             turn: None,
             outcome: None,
             reply: Some(reply.to_owned()),
+            ending: AnswerEnding::Complete,
             failed: false,
             failure: None,
             received_at: None,
@@ -200,13 +195,15 @@ mod tests {
     #[test]
     fn turn_answer_tells_where_the_text_was_cut() {
         let table = [
-            ("whole".to_owned(), "whole", AnswerEnd::Stop),
-            (format!("half\n\n{CUT_OFF}"), "half", AnswerEnd::Length),
-            (format!("half\n\n{FILTERED}"), "half", AnswerEnd::Filtered),
-            (format!("half\n\n{CUT_OFF}\n\n{FILTERED}"), "half", AnswerEnd::Filtered),
+            ("whole".to_owned(), AnswerEnding::Complete, "whole", AnswerEnd::Stop),
+            (format!("half\n\n{CUT_OFF}"), AnswerEnding::CutOff, "half", AnswerEnd::Length),
+            (format!("half\n\n{FILTERED}"), AnswerEnding::Filtered, "half", AnswerEnd::Filtered),
+            // The model wrote this text itself.
+            (CUT_OFF.to_owned(), AnswerEnding::Complete, CUT_OFF, AnswerEnd::Stop),
         ];
-        for (reply, text, end) in table {
-            let answer = TurnAnswer::new(status(&reply), Outcome::Replied).unwrap();
+        for (reply, ending, text, end) in table {
+            let status = MessageStatus { ending, ..status(&reply) };
+            let answer = TurnAnswer::new(status, Outcome::Replied).unwrap();
             assert_eq!((answer.text.as_str(), answer.end), (text, end), "{reply}");
         }
     }

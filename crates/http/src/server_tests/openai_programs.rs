@@ -8,7 +8,7 @@ use avocet_protocol::bus::{ProgramCall, ProgramMessage};
 use avocet_protocol::channel::{ClientFile, FetchError};
 use avocet_protocol::chat::{AttachmentKind, Inbound, Outcome};
 use avocet_protocol::model::Usage;
-use avocet_protocol::turn::{CUT_OFF, TurnEvent, TurnEvents};
+use avocet_protocol::turn::{AnswerEnding, CUT_OFF, TurnEvent, TurnEvents};
 use avocet_testkit::http_client::RawHttpAnswer;
 use serde_json::{Map, Value, json};
 
@@ -109,7 +109,7 @@ async fn openai_failed_turn_is_an_error_and_a_cut_answer_is_marked() {
 
     let cut = || {
         let reply = Some(format!("half\n\n{CUT_OFF}"));
-        answered(Outcome::Replied, FakeAnswer { reply, ..plain() })
+        answered(Outcome::Replied, FakeAnswer { reply, ending: AnswerEnding::CutOff, ..plain() })
     };
     let choice =
         ask(&cut(), CHAT, json!({"messages": user("hi")})).await.json()["choices"][0].clone();

@@ -76,9 +76,9 @@ impl ApprovalDecision {
             Self::Once => Resolution::Run,
             Self::ForSession => Resolution::RunAlways,
             Self::Denied { why: Some(why) } => {
-                Resolution::Error(format!("{DENIED}; the reason: {why}"))
+                Resolution::denied(format!("{DENIED}; the reason: {why}"))
             }
-            Self::Denied { why: None } => Resolution::Error(format!(
+            Self::Denied { why: None } => Resolution::denied(format!(
                 "{DENIED}; do not try to get the same result in another way. Continue without it, \
                     or say why you need it"
             )),

@@ -16,7 +16,7 @@ use crate::ids::{DeliveryId, IdError, MessageId, TurnId, WaitId};
 use crate::model::{Effort, Usage, VoiceMode};
 use crate::store::{SessionGroup, StoreError, Total};
 use crate::tool::WaitKind;
-use crate::turn::{TurnFailure, TurnRecord, TurnState};
+use crate::turn::{AnswerEnding, TurnFailure, TurnRecord, TurnState};
 use avocet_text::Redactor;
 
 /// Read-only views of the log.
@@ -314,6 +314,9 @@ pub struct MessageStatus {
     pub outcome: Option<Outcome>,
     /// The text of the reply, the error or the notice.
     pub reply: Option<String>,
+    /// The end of the reply. An incomplete one has a mark for people at its end.
+    #[serde(default, skip_serializing_if = "AnswerEnding::is_complete")]
+    pub ending: AnswerEnding,
     /// `true` if the turn ended with an error: then the text is the reason.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,

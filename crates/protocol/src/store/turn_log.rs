@@ -14,7 +14,7 @@ use crate::memory::RecalledMemory;
 use crate::model::{Reasoning, ToolCall, Usage};
 use crate::store::UsageEntry;
 use crate::tool::{Evidence, LogWrite, ToolClass};
-use crate::turn::{CallResult, TurnRecord};
+use crate::turn::{AnswerEnding, CallResult, TurnRecord};
 
 /// The log of a turn, as the agent writes it: record step, start call, finish call, close step.
 #[async_trait]
@@ -141,6 +141,8 @@ pub struct NewStep {
     pub number: u32,
     /// The text of the model.
     pub text: String,
+    /// The end of the model's text.
+    pub ending: AnswerEnding,
     /// The calls, in order. At least one.
     pub calls: Vec<ToolCall>,
     /// See [`ModelReply::written`](crate::model::ModelReply::written).

@@ -13,7 +13,7 @@ use crate::ids::{CallId, DedupeKey, MessageId, TurnId, WaitId};
 use crate::model::{Effort, Usage};
 use crate::store::{CompactedPast, Head, Spending, UsageEntry};
 use crate::tool::{ChildMode, LogWrite, SkillCall, WaitKind};
-use crate::turn::{TurnFailure, TurnRecord};
+use crate::turn::{AnswerEnding, ResultKind, TurnFailure, TurnRecord};
 
 /// Turns for the lanes: claim, settle, wait, resolve.
 #[async_trait]
@@ -251,6 +251,8 @@ pub struct Answer {
     pub step: u32,
     /// The final text of the turn.
     pub text: String,
+    /// The end of the model's text.
+    pub ending: AnswerEnding,
     /// The tokens of the model call.
     pub usage: Usage,
     /// The least trust of the text in the request.
@@ -314,6 +316,8 @@ pub struct OpenPrompt {
     pub prompt: Planned,
     /// The time of its first send.
     pub said_at: Timestamp,
+    /// `true` if it repeats the prompt that began the wait.
+    pub is_repeated: bool,
 }
 
 /// The result of a wait.
@@ -331,5 +335,30 @@ pub enum Resolution {
         trust: Trust,
     },
     /// The call was denied or skipped, or the wait expired.
-    Error(String),
+    Error {
+        /// The error that the model reads.
+        text: String,
+        /// The kind of the call's result.
+        kind: ResultKind,
+    },
+}
+
+impl Resolution {
+    /// Makes an error of the usual kind.
+    #[must_use]
+    pub fn error(text: impl Into<String>) -> Self {
+        Self::Error { text: text.into(), kind: ResultKind::Usual }
+    }
+
+    /// Makes the error of a call whose approval was denied or expired.
+    #[must_use]
+    pub fn denied(text: impl Into<String>) -> Self {
+        Self::Error { text: text.into(), kind: ResultKind::Denied }
+    }
+
+    /// Makes the error of an interrupted call that may have had its effect.
+    #[must_use]
+    pub fn outcome_unknown(text: impl Into<String>) -> Self {
+        Self::Error { text: text.into(), kind: ResultKind::OutcomeUnknown }
+    }
 }

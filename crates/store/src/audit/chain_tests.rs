@@ -1,3 +1,4 @@
+use avocet_protocol::turn::AnswerEnding;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -53,6 +54,7 @@ async fn start_calls(store: &SqliteStore, arguments: &[serde_json::Value]) {
     let step = NewStep {
         number: 0,
         text: String::new(),
+        ending: AnswerEnding::Complete,
         calls,
         written: None,
         reasoning: None,

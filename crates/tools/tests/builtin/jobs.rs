@@ -100,10 +100,10 @@ async fn job_branch_without_a_repository_is_none_with_the_reason() {
         return skip_without(SystemPart::Git);
     }
     let begun = begin(&World::new().await).await;
-    let note = "no branch: the workspace is not a git repository";
+    let note = "the workspace is not a git repository";
     assert_eq!(begun, json!({ "branch": null, "note": note }));
     let begun = begin(&World::without_programs().await).await;
-    assert_eq!(begun["note"], "no branch: git is not installed");
+    assert_eq!(begun["note"], "git is not installed");
     // A repository without a commit has a branch without a base.
     let world = World::new().await;
     shell(&world, "git init -q -b main .").await;

@@ -90,7 +90,7 @@ pub(crate) async fn finish_call(world: &World, kept: Option<&str>, writes: &[Log
     use avocet_protocol::store::{
         Claim, Inbox, Memories, NewStep, ScopeFilter, Settlement, TurnLog, Turns,
     };
-    use avocet_protocol::turn::CallResult;
+    use avocet_protocol::turn::{AnswerEnding, CallResult};
     let inbound = Inbound::new(
         session().address(),
         Sender::new("me".parse().unwrap()),
@@ -112,6 +112,7 @@ pub(crate) async fn finish_call(world: &World, kept: Option<&str>, writes: &[Log
     let step = NewStep {
         number: 0,
         text: String::new(),
+        ending: AnswerEnding::Complete,
         calls,
         written: None,
         reasoning: None,

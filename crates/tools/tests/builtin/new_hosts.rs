@@ -18,7 +18,7 @@ const PAGE: &str =
 
 /// An earlier call, number `place` of turn 1, with its result.
 fn earlier(place: u32, name: &str, arguments: &Value, trust: Trust, result: Value) -> SeenCall {
-    let result = CallResult { ok: true, value: result, trust: Trust::Low };
+    let result = CallResult { trust: Trust::Low, ..CallResult::ok(result) };
     SeenCall {
         id: CallId { turn: TurnId(1), step: place, ordinal: 0 },
         call: call(name, arguments),

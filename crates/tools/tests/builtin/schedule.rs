@@ -7,7 +7,7 @@ use avocet_protocol::model::Usage;
 use avocet_protocol::schedule::{Schedule, ScheduledWork};
 use avocet_protocol::store::{EndedSchedules, Inbox, NewStep, Schedules, Suspects, TurnLog, Turns};
 use avocet_protocol::tool::{ToolContext, Toolbox};
-use avocet_protocol::turn::CallResult;
+use avocet_protocol::turn::{AnswerEnding, CallResult};
 use avocet_testkit::START;
 use serde_json::{Value, json};
 
@@ -36,6 +36,7 @@ async fn run(world: &World, arguments: Value) -> Value {
     let step = NewStep {
         number: 0,
         text: String::new(),
+        ending: AnswerEnding::Complete,
         calls: vec![call("schedule", &arguments)],
         written: None,
         reasoning: None,

@@ -1,5 +1,6 @@
 //! `search_history` on a real log.
 
+use avocet_protocol::turn::AnswerEnding;
 use std::time::Duration;
 
 use avocet_protocol::access::Trust;
@@ -49,7 +50,13 @@ async fn ask(world: &World, said: &Said<'_>) -> TurnId {
 /// Runs a whole turn.
 async fn exchange(world: &World, said: Said<'_>, answer: &str, trust: Trust) {
     let turn = ask(world, &said).await;
-    let answer = Answer { step: 0, text: answer.to_owned(), usage: Usage::default(), trust };
+    let answer = Answer {
+        step: 0,
+        text: answer.to_owned(),
+        ending: AnswerEnding::Complete,
+        usage: Usage::default(),
+        trust,
+    };
     let settlement = Settlement { answer: Some(answer), ..Settlement::new(Outcome::Replied) };
     world.store.settle(turn, &settlement).await.unwrap();
 }

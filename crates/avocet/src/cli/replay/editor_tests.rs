@@ -4,7 +4,7 @@ use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::{MessageId, TurnId};
 use avocet_protocol::model::Usage;
 use avocet_protocol::tool::ChildMode;
-use avocet_protocol::turn::{SessionReports, Step, TurnState, Undelivered};
+use avocet_protocol::turn::{AnswerEnding, SessionReports, Step, TurnState, Undelivered};
 
 use super::*;
 
@@ -38,6 +38,7 @@ fn steered() -> TurnRecord {
     let step = Step {
         number: 0,
         text: String::new(),
+        ending: AnswerEnding::Complete,
         usage: Usage::default(),
         trust: Trust::Full,
         calls: Vec::new(),

@@ -4,8 +4,8 @@ use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::{CallId, MessageId, TurnId};
 use avocet_protocol::model::{Arguments, Money, Usage};
 use avocet_protocol::turn::{
-    CallResult, CallState, LoggedCall, Origin, SessionReports, Step, TurnRecord, TurnState,
-    Undelivered,
+    AnswerEnding, CallResult, CallState, LoggedCall, Origin, SessionReports, Step, TurnRecord,
+    TurnState, Undelivered,
 };
 
 use super::*;
@@ -30,6 +30,7 @@ fn recorded() -> RecordedTurn {
     let step = |number, text: &str, calls| Step {
         number,
         text: text.to_owned(),
+        ending: AnswerEnding::Complete,
         usage: Usage::new(700, 20),
         trust: Trust::Full,
         calls,

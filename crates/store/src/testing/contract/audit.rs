@@ -10,8 +10,8 @@ use avocet_protocol::store::{
     Actor, AuditFault, AuditFilter, AuditHead, AuditKind, AuditRow, CommandAction, CommandReply,
     NewWait, Resolution,
 };
-use avocet_protocol::tool::{ToolClass, ToolError, WaitKind};
-use avocet_protocol::turn::CallResult;
+use avocet_protocol::tool::{ToolClass, WaitKind};
+use avocet_protocol::turn::{CallResult, ResultKind};
 
 use super::Backend;
 use super::world::{World, new_wait, session};
@@ -66,7 +66,7 @@ pub async fn audit_records_start_and_end_of_calls_with_an_effect(backend: &impl 
         world.start(*call, class).await;
     }
     let failed = CallResult::error("execution failed: no");
-    let refused = CallResult::error(&ToolError::PermissionDenied("no".to_owned()).to_string());
+    let refused = CallResult::error("no").with_kind(ResultKind::Refused);
     for (call, result) in calls[3..].iter().zip([refused.clone(), failed, refused]) {
         world.ports.log.finish_call(*call, &result, None, &[]).await.unwrap();
     }
@@ -109,7 +109,7 @@ pub async fn audit_records_interrupted_calls_and_the_later_choice(backend: &impl
     decide(&world, "/retry", resolve(WaitKind::Choice, Resolution::Run)).await;
     world.take(&session("a")).await;
     let expires = world.wait(&wait(calls[2], WaitKind::Choice)).await;
-    let skipped = Resolution::Error("skipped".to_owned());
+    let skipped = Resolution::error("skipped");
     world.ports.turns.resolve(expires, &skipped).await.unwrap();
     world.ports.turns.resolve(expires, &skipped).await.unwrap();
     let expected = [
@@ -130,7 +130,7 @@ pub async fn audit_records_approval_requests_and_decisions(backend: &impl Backen
     world.say(&session("a"), "go").await;
     let turn = world.take(&session("a")).await.id;
     let calls = world.step(turn, 0, &["one", "two", "three", "ask", "four"]).await;
-    let denied = || Resolution::Error("denied".to_owned());
+    let denied = || Resolution::error("denied");
     for (call, resolution) in calls.iter().zip([Resolution::Run, denied()]) {
         world.wait(&approval(*call)).await;
         decide(&world, &format!("/{call}"), resolve(WaitKind::Approval, resolution)).await;

@@ -1,12 +1,13 @@
 //! Rules of steps, calls, results, and the log writes of calls.
 
 use avocet_protocol::access::Trust;
+use avocet_protocol::bus::SENT_TO_PROGRAM;
 use avocet_protocol::model::{Reasoning, Usage};
 use avocet_protocol::store::{
     CommandAction, CommandReply, KeptResult, MemoryScope, NewStep, ScopeFilter, StoreError,
 };
 use avocet_protocol::tool::{LogWrite, ToolClass};
-use avocet_protocol::turn::CallState;
+use avocet_protocol::turn::{AnswerEnding, CallResult, CallState, LoggedCall, ResultKind};
 use serde_json::json;
 
 use super::Backend;
@@ -42,6 +43,29 @@ pub async fn close_step_requires_a_result_of_every_call(backend: &impl Backend) 
     assert_eq!(step.calls[1].call.name, "two");
 }
 
+/// A result has the kind that it was recorded with, whatever its text is, and the program that
+/// asked gets its own calls only.
+pub async fn finish_call_keeps_the_kind_of_a_result(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let message = world.say(&a, "1").await;
+    let turn = world.take(&a).await;
+    let names = ResultKind::ALL.map(ResultKind::word);
+    let calls = world.step(turn.id, 0, &names).await;
+    for (call, kind) in calls.iter().zip(ResultKind::ALL) {
+        let result = CallResult::ok(SENT_TO_PROGRAM.into()).with_kind(kind);
+        world.ports.log.finish_call(*call, &result, None, &[]).await.unwrap();
+    }
+    let world = world.restart().await;
+    let steps = world.take(&a).await.steps;
+    let kinds = steps[0].calls.iter().filter_map(LoggedCall::result).map(|result| result.kind);
+    assert_eq!(kinds.collect::<Vec<_>>(), ResultKind::ALL);
+    world.reply(turn.id, "ok").await;
+    let status = world.ports.query.message(message).await.unwrap().unwrap();
+    let sent: Vec<&str> = status.calls.iter().map(|call| call.name.as_str()).collect();
+    assert_eq!(sent, ["sent_to_program"]);
+}
+
 /// A reply that contains calls as text is kept unchanged, through a crash and into the history.
 pub async fn record_step_keeps_a_written_reply_unchanged(backend: &impl Backend) {
     let world = World::new(backend).await;
@@ -52,6 +76,7 @@ pub async fn record_step_keeps_a_written_reply_unchanged(backend: &impl Backend)
     let step = NewStep {
         number: 0,
         text: "look:".to_owned(),
+        ending: AnswerEnding::Complete,
         calls: vec![call("one")],
         written: written.clone(),
         reasoning: None,
@@ -84,6 +109,7 @@ pub async fn record_step_keeps_reasoning_unchanged(backend: &impl Backend) {
     let step = NewStep {
         number: 0,
         text: String::new(),
+        ending: AnswerEnding::Complete,
         calls: vec![call("one")],
         written: None,
         reasoning: reasoning.clone(),

@@ -11,6 +11,7 @@ use avocet_protocol::store::{
     UndoneChange, UsageBy,
 };
 use avocet_protocol::tool::{LogWrite, ToolClass};
+use avocet_protocol::turn::AnswerEnding;
 
 use super::Backend;
 use super::world::{World, call, good, session};
@@ -32,6 +33,7 @@ async fn write(
     let step = NewStep {
         number: 0,
         text: String::new(),
+        ending: AnswerEnding::Complete,
         calls: vec![call("memory_write")],
         written: None,
         reasoning: None,

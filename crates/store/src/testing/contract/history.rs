@@ -1,5 +1,6 @@
 //! Rules of the search in past conversations.
 
+use avocet_protocol::turn::AnswerEnding;
 use std::sync::Arc;
 
 use avocet_protocol::access::Trust;
@@ -202,6 +203,7 @@ pub async fn search_history_keeps_the_trust_of_a_text(backend: &impl Backend) {
         let step = NewStep {
             number: 0,
             text: format!("the {text} marmot"),
+            ending: AnswerEnding::Complete,
             calls: Vec::new(),
             written: None,
             reasoning: None,

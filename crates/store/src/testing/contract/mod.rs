@@ -205,6 +205,7 @@ rules! {
         record_step_keeps_a_written_reply_unchanged
         finish_call_commits_log_writes_with_the_result
         finish_call_refuses_a_second_result
+        finish_call_keeps_the_kind_of_a_result
         kept_result_returns_a_cut_result_to_its_session_only
         stop_makes_later_writes_of_the_turn_fail
         sent_texts_returns_messages_of_the_message_tool_by_chat;

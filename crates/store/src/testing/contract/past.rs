@@ -10,7 +10,7 @@ use avocet_protocol::store::{
     Claim, CommandAction, CommandEffect, CommandReply, CompactedPast, NewStep, Past, StoreError,
 };
 use avocet_protocol::tool::ToolClass;
-use avocet_protocol::turn::{CallResult, TurnRecord};
+use avocet_protocol::turn::{AnswerEnding, CallResult, TurnRecord};
 
 use serde_json::json;
 
@@ -251,6 +251,7 @@ pub async fn record_step_and_settle_accept_nonsense_usage(backend: &impl Backend
     let step = NewStep {
         number: 0,
         text: String::new(),
+        ending: AnswerEnding::Complete,
         calls: Vec::new(),
         written: None,
         reasoning: None,

@@ -77,8 +77,8 @@ fn decides(wait: WaitId, resolution: Resolution) -> CommandAction {
 /// The last message of each prompt is edited once, also if the decision came before the send, and
 /// across a restart. The chat of the decision gets no further reply.
 pub async fn resolve_edits_each_prompt_to_the_outcome_once(backend: &impl Backend) {
-    use Resolution::{Error, Run, RunAlways};
-    let denied = || Error("denied".to_owned());
+    use Resolution::{Run, RunAlways};
+    let denied = || Resolution::error("denied");
     let table = [
         (Run, "Allowed by user at "),
         (RunAlways, "Allowed for this session by user at "),
@@ -105,7 +105,7 @@ pub async fn resolve_edits_each_prompt_to_the_outcome_once(backend: &impl Backen
 /// Without a person's decision, the outcome says why the wait ended.
 pub async fn prompt_of_an_ended_wait_says_why_it_ended(backend: &impl Backend) {
     let world = World::new(backend).await;
-    let expired = Resolution::Error("no approval came".to_owned());
+    let expired = Resolution::error("no approval came");
     let table = [
         (Timestamp(1), expired, "Ended, no answer came in time: tool"),
         (NEVER, Resolution::Run, "Allowed by the operator at "),
@@ -145,7 +145,7 @@ pub async fn outcome_without_a_message_to_edit_is_no_message(backend: &impl Back
 /// stays above its answer.
 pub async fn resolve_edits_choices_and_questions(backend: &impl Backend) {
     let answer = Resolution::Answer { text: "red\nor so".to_owned(), trust: Trust::User };
-    let skipped = || Resolution::Error("skipped".to_owned());
+    let skipped = || Resolution::error("skipped");
     let table = [
         (WaitKind::Choice, NEVER, Resolution::Run, "Run again by the operator at ", ": tool"),
         (WaitKind::Choice, NEVER, skipped(), "Skipped by the operator at ", ": tool"),

@@ -96,7 +96,7 @@ pub async fn choice_of_a_scheduled_task_is_decided_in_its_chat(backend: &impl Ba
         let open = world.ports.inbox.open_commands().await.unwrap();
         let text = &open[0].message.inbound.content.text;
         let wait = text.split_once(' ').map(|(_, wait)| wait.parse().unwrap());
-        let (kind, resolution) = (WaitKind::Choice, Resolution::Error("skipped".to_owned()));
+        let (kind, resolution) = (WaitKind::Choice, Resolution::error("skipped"));
         let action = CommandAction::Resolve { wait, kind, anywhere: false, resolution };
         let effect = world.ports.inbox.settle_command(id, &action, &CommandReply::default()).await;
         assert_eq!(effect, Ok(CommandEffect::Resolved(turn.session.clone())), "{says_skip}");

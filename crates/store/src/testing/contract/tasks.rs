@@ -10,7 +10,7 @@ use avocet_protocol::store::{
     NewWait, Purpose, Resolution, Settlement, TaskPage, TaskView, UsageEntry,
 };
 use avocet_protocol::tool::{ChildMode, LogWrite, NewChild, SkillCall, SkillLimit, WaitKind};
-use avocet_protocol::turn::{CallResult, CallState, TurnRecord, TurnState};
+use avocet_protocol::turn::{AnswerEnding, CallResult, CallState, TurnRecord, TurnState};
 
 use super::Backend;
 use super::waits::spawn;
@@ -143,7 +143,7 @@ pub async fn expired_child_is_cancelled(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (turn, calls) = begin(&world, &["spawn"]).await;
     let wait = wait_together(&world, &[(calls[0], "one")]).await[0];
-    let late = Resolution::Error("too late".to_owned());
+    let late = Resolution::error("too late");
     let resumed = world.ports.turns.resolve(wait, &late).await;
     assert_eq!(resumed, Ok(Some(session("a"))));
     let child = world.turn(&SessionId::of_child(calls[0])).await;
@@ -281,8 +281,13 @@ pub async fn tasks_lists_children_with_their_own_usage(backend: &impl Backend) {
     assert_eq!(world.ports.tasks.tasks(None, behind).await.unwrap(), tasks[1..]);
     assert_eq!(list(&world, Some(&session("b"))).await, []);
 
-    let answer =
-        Answer { step: 1, text: "seven".to_owned(), usage: Usage::default(), trust: Trust::Full };
+    let answer = Answer {
+        step: 1,
+        text: "seven".to_owned(),
+        ending: AnswerEnding::Complete,
+        usage: Usage::default(),
+        trust: Trust::Full,
+    };
     let end = Settlement { answer: Some(answer), ..Settlement::new(Outcome::Replied) };
     world.settle(child.id, &end).await.unwrap();
     let ended = world.ports.tasks.task(child.id).await.unwrap().unwrap();

@@ -14,7 +14,7 @@ use avocet_protocol::store::{
     Settlement, StoreError, Suspects,
 };
 use avocet_protocol::tool::WaitKind;
-use avocet_protocol::turn::{FailureCode, TurnFailure, TurnState};
+use avocet_protocol::turn::{AnswerEnding, FailureCode, TurnFailure, TurnState};
 
 use super::Backend;
 use super::world::{World, failure, good, message, new_wait, reply, session, taken};
@@ -139,7 +139,9 @@ pub async fn settle_ends_a_turn_once_with_its_reply_and_outcome(backend: &impl B
     let id = world.say(&a, "1").await;
     assert_eq!(world.outcome(id).await, None);
     let turn = world.take(&a).await;
-    let settled = world.settle(turn.id, &reply("one")).await.unwrap();
+    let mut end = reply("one");
+    end.answer.as_mut().unwrap().ending = AnswerEnding::CutOff;
+    let settled = world.settle(turn.id, &end).await.unwrap();
     let SettledTurn { parent, more, started, ended } = settled;
     assert_eq!((parent, more, started, ended.len()), (None, false, None, 1));
     let again = world.settle(turn.id, &reply("two")).await;
@@ -150,7 +152,7 @@ pub async fn settle_ends_a_turn_once_with_its_reply_and_outcome(backend: &impl B
     assert_eq!((settled.state, settled.final_text()), (TurnState::Done, Some("one")));
     let status = world.ports.query.message(id).await.unwrap().unwrap();
     assert_eq!(status.outcome, Some(Outcome::Replied));
-    assert_eq!(status.reply.as_deref(), Some("one"));
+    assert_eq!((status.reply.as_deref(), status.ending), (Some("one"), AnswerEnding::CutOff));
     assert!(!status.failed && status.usage.is_some() && status.calls.is_empty(), "{status:?}");
     assert_eq!(world.delivered_texts(&a).await, ["one"]);
     assert_eq!(world.claim(&a).await, Claim::Nothing);

@@ -5,7 +5,7 @@ use avocet_protocol::chat::{Planned, SessionId};
 use avocet_protocol::model::Usage;
 use avocet_protocol::store::{CommandAction, CommandReply, NewStep, SendEnd};
 use avocet_protocol::tool::{LogWrite, ToolClass};
-use avocet_protocol::turn::{LostMessage, TurnRecord, Undelivered};
+use avocet_protocol::turn::{AnswerEnding, LostMessage, TurnRecord, Undelivered};
 
 use super::Backend;
 use super::waits::spawn;
@@ -190,6 +190,7 @@ pub async fn undelivered_message_has_the_lowest_trust_of_its_requests(backend: &
         let step = NewStep {
             number: 0,
             text: String::new(),
+            ending: AnswerEnding::Complete,
             calls: vec![call("read")],
             written: None,
             reasoning: None,

@@ -83,14 +83,14 @@ pub async fn open_prompts_lists_sent_prompts_and_say_again_repeats_them(backend:
     let a = session("a");
     world.say(&a, "1").await;
     let first = asks(&world, 0, "the first").await;
-    resolve(&world, first, &Resolution::Error("denied".to_owned())).await;
+    resolve(&world, first, &Resolution::error("denied")).await;
     assert_eq!(found(&world, LATER).await, [], "it is decided");
     let second = asks(&world, 1, "may I?").await;
     assert_eq!(found(&world, Timestamp(i64::MAX)).await, [], "it has expired");
     let open = found(&world, LATER).await;
     assert_eq!(open.len(), 1);
-    let OpenPrompt { wait, prompt, .. } = &open[0];
-    assert_eq!((*wait, &prompt.address), (second, &a.address()));
+    let OpenPrompt { wait, prompt, is_repeated, .. } = &open[0];
+    assert_eq!((*wait, &prompt.address, is_repeated), (second, &a.address(), &false));
     let texts: Vec<&str> = prompt.chunks.iter().map(|chunk| chunk.text.as_str()).collect();
     assert_eq!(texts, ["look:", "may I?"]);
     assert_eq!(prompt.chunks[1].choices[0].says, "/approve");
@@ -100,7 +100,7 @@ pub async fn open_prompts_lists_sent_prompts_and_say_again_repeats_them(backend:
     assert_eq!(found(&world, LATER).await, [], "the repeated prompt is still in delivery");
     assert_eq!(world.delivered_texts(&a).await, ["look:", "may I?"], "once");
     let again = found(&world, LATER).await;
-    assert_eq!((again[0].wait, &again[0].prompt), (second, prompt));
+    assert_eq!((again[0].wait, &again[0].prompt, again[0].is_repeated), (second, prompt, true));
     resolve(&world, second, &Resolution::Run).await;
     turns.repeat_prompts(&open).await.unwrap();
     assert_eq!(world.delivered_texts(&a).await, [""; 0], "it was decided meanwhile");
@@ -179,7 +179,7 @@ pub async fn resolve_makes_a_refusal_the_result_of_the_call(backend: &impl Backe
     let world = World::new(backend).await;
     let (turn, call, wait) = waiting(&world, WaitKind::Approval).await;
     let a = session("a");
-    resolve(&world, wait, &Resolution::Error("denied".to_owned())).await;
+    resolve(&world, wait, &Resolution::error("denied")).await;
     assert_eq!(world.take(&a).await.id, turn.id);
     let denied = CallState::Finished(CallResult::error("denied"));
     assert_eq!(world.call_state(&a, call).await, denied);
@@ -290,7 +290,7 @@ pub async fn resolve_command_makes_a_choice_once(backend: &impl Backend) {
     };
     let other = settle("/skip w99", Some(WaitId(99)), Resolution::Run).await;
     assert_eq!(other, CommandEffect::Nothing);
-    let skip = settle("/skip", None, Resolution::Error("skipped".to_owned())).await;
+    let skip = settle("/skip", None, Resolution::error("skipped")).await;
     assert_eq!(skip, CommandEffect::Resolved(a.clone()));
     let again = settle("/retry", Some(wait), Resolution::Run).await;
     assert_eq!(again, CommandEffect::Nothing, "one-shot");

@@ -15,7 +15,7 @@ use avocet_protocol::store::{
     StoreError, Suspects,
 };
 use avocet_protocol::tool::{ToolClass, WaitKind};
-use avocet_protocol::turn::{CallResult, CallState, TurnRecord};
+use avocet_protocol::turn::{AnswerEnding, CallResult, CallState, TurnRecord};
 use serde_json::{Map, json};
 
 use super::{Backend, Ports};
@@ -185,6 +185,7 @@ pub(super) fn new_step(number: u32, tools: &[&str]) -> NewStep {
     NewStep {
         number,
         text: "let me see".to_owned(),
+        ending: AnswerEnding::Complete,
         calls: tools.iter().map(|name| call(name)).collect(),
         written: None,
         reasoning: None,
@@ -209,6 +210,7 @@ pub(super) fn reply(text: &str) -> Settlement {
         answer: Some(Answer {
             step: 99,
             text: text.to_owned(),
+            ending: AnswerEnding::Complete,
             usage: Usage::default(),
             trust: Trust::Full,
         }),

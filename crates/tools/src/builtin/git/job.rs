@@ -74,8 +74,7 @@ impl Tool for JobBranchTool {
 }
 
 fn without_branch(why: &str) -> ToolOutcome {
-    let note = format!("no branch: {why}");
-    json!(JobBranch { note, ..JobBranch::default() }).into()
+    json!(JobBranch { note: why.to_owned(), ..JobBranch::default() }).into()
 }
 
 /// Begins the branch, or goes on with the one that an interrupted run has begun.
