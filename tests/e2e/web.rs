@@ -1,8 +1,9 @@
 //! Tests of the web console of the real daemon: the link, the login, a conversation, and the end of
 //! tokens.
 
+use avocet_testkit::find_free_port;
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 
 use avocet_testkit::http_client::{RawHttpAnswer, exchange};
 use avocet_tests::{Home, program};
@@ -64,12 +65,6 @@ impl Browser {
     async fn post(&self, path: &str, body: &Value) -> RawHttpAnswer {
         self.send(&format!("POST {path}"), &body.to_string()).await
     }
-}
-
-/// Returns a port that no program uses, of a range from which the system never picks a free port
-/// itself.
-fn free_port(from: u16) -> u16 {
-    (from..).find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok()).unwrap()
 }
 
 /// Returns the server and the code of a link.
@@ -137,7 +132,7 @@ async fn web_files_reach_the_agent_and_come_back() {
 async fn web_token_survives_a_restart_and_ends_with_sign_out() {
     let home = Home::new(program!());
     let daemon = home.daemon();
-    let port = free_port(22_000);
+    let port = find_free_port(22_000);
     let browser = Browser::on_port(&home, port).await;
     stop(daemon);
     let daemon = home.daemon();
@@ -200,7 +195,7 @@ fn web_prints_the_link_for_people_and_opens_another_port() {
     let url = shown.lines().next().unwrap();
     let (server, code) = parts(url);
     assert!(code.len() >= 32 && shown.contains("works once, for "), "{shown}");
-    let other = free_port(23_000).to_string();
+    let other = find_free_port(23_000).to_string();
     let moved = printed(&home, &["web", "--port", &other]);
     assert!(moved.starts_with(&format!("http://127.0.0.1:{other}/#code=")), "{moved}");
     assert_eq!(listening(daemon.pid()).len(), 2, "open pages keep their port");
@@ -211,7 +206,7 @@ fn web_prints_the_link_for_people_and_opens_another_port() {
 #[test]
 fn web_in_a_terminal_offers_to_run_a_daemon() {
     let home = Home::new(program!());
-    let port = free_port(24_000).to_string();
+    let port = find_free_port(24_000).to_string();
     let command = ["web", "--print", "--port", &port];
     let terminal = || TerminalOptions::new(&home).with_command(&command).open();
     let mut refused = terminal();

@@ -1,7 +1,7 @@
-//! A port that refuses connections.
+//! Ports of 127.0.0.1: one that refuses connections, and one that a program may take.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use tokio::net::TcpSocket;
 
@@ -26,6 +26,13 @@ impl ClosedPort {
     pub fn address(&self) -> SocketAddr {
         self.socket.local_addr().unwrap()
     }
+}
+
+/// Returns a port of 127.0.0.1 that no program uses. Its number is `from` or higher; choose a range
+/// from which the system never picks a free port itself.
+#[must_use]
+pub fn find_free_port(from: u16) -> u16 {
+    (from..).find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok()).unwrap()
 }
 
 impl fmt::Display for ClosedPort {

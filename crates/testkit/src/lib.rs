@@ -76,7 +76,7 @@ pub use bus::FakeBus;
 pub use calendar::FakeCalendar;
 pub use channel::{FakeChannel, OnFetch, OnSend};
 pub use clock::{ManualClock, START};
-pub use closed_port::ClosedPort;
+pub use closed_port::{ClosedPort, find_free_port};
 pub use copied_program::copy_program;
 pub use destinations::FakeDestinations;
 pub use editor::{EditorMood, FakeEditor};

@@ -8,7 +8,7 @@ use avocet_protocol::channel::WebLink;
 use avocet_protocol::ids::SenderId;
 use avocet_supervise::Group;
 use avocet_testkit::http_client::{HttpConnection, RawHttpAnswer, exchange};
-use avocet_testkit::{FakeDestinations, ManualClock};
+use avocet_testkit::{FakeDestinations, ManualClock, find_free_port};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -20,12 +20,6 @@ const TEN_MINUTES: Duration = Duration::from_mins(10);
 
 fn person() -> SenderId {
     SenderId::parse("uid:1000").unwrap()
-}
-
-/// Returns a port that no program uses, of a range from which the system never picks a free port
-/// itself.
-fn free_port(from: u16) -> u16 {
-    (from..).find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok()).unwrap()
 }
 
 fn code(link: &WebLink) -> String {
@@ -270,7 +264,7 @@ async fn console_on_demand_opens_one_loopback_port_until_the_stop() {
     assert!(server.ip().is_loopback());
     let second = port.open(&person(), Some(server.port())).await.unwrap();
     assert!(second.url.starts_with(&format!("http://{server}/")), "{second:?}");
-    let free = free_port(20_000);
+    let free = find_free_port(20_000);
     for wanted in [Some(free), None] {
         let link = port.open(&person(), wanted).await.unwrap();
         assert!(link.url.starts_with(&format!("http://127.0.0.1:{free}/")), "{link:?}");
@@ -328,7 +322,7 @@ async fn is_open(port: u16) -> bool {
 #[tokio::test]
 async fn console_opens_its_port_again_while_a_browser_may_be_signed_in() {
     let (clock, directory) = (Arc::<ManualClock>::default(), TempDir::new().unwrap());
-    let port = free_port(21_000);
+    let port = find_free_port(21_000);
     let first = Start::new(&directory, &clock);
     let origin = first.origin(Some(port)).await;
     first.stop(port).await;
