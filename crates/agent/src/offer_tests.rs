@@ -5,7 +5,7 @@ use avocet_protocol::ids::{CallId, TurnId};
 use avocet_protocol::model::{Arguments, Usage};
 use avocet_protocol::store::TurnLog;
 use avocet_protocol::tool::ToolSpec;
-use avocet_protocol::turn::{AnswerEnding, CallState, Step};
+use avocet_protocol::turn::{AnswerEnding, CallState, ResultKind, Step};
 use avocet_testkit::{FakeToolbox, Scripted};
 
 use super::*;
@@ -137,19 +137,31 @@ async fn loaded_tools_follow_from_the_calls_in_the_log() {
     );
     let (git, none) = (&["git_diff", "git_log"][..], &[][..]);
     for (name, arguments, result, expected) in [
-        ("use_tools", json!({"group": "git"}), json!("ok"), git),
-        ("use_tools", json!({"groups": ["Git"]}), json!("ok"), git),
-        ("use_tools", json!({"group": "git_log"}), json!("ok"), git),
-        ("use_tools", json!({"group": "nothing"}), json!("ok"), none),
-        ("git_log", json!({}), json!("ok"), git),
-        ("git_log_alias", json!({}), json!("ok"), git),
-        ("exec_shell", json!({"command": "ls"}), json!("ok"), none),
-        ("exec_shell", json!({"background": false}), json!("ok"), none),
-        ("exec_shell", json!({"later": true}), json!("ok"), &["exec_shell", "process_poll"]),
-        ("exec_shell", json!({}), cut, &["read_result"]),
-        ("use_skill", json!({"name": "a"}), skill.clone(), &["echo", "git_log"]),
-        ("exec_shell", json!({}), skill, none),
-        ("unknown", json!({}), json!("ok"), none),
+        ("use_tools", json!({"group": "git"}), CallResult::ok(json!("ok")), git),
+        ("use_tools", json!({"groups": ["Git"]}), CallResult::ok(json!("ok")), git),
+        ("use_tools", json!({"group": "git_log"}), CallResult::ok(json!("ok")), git),
+        ("use_tools", json!({"group": "nothing"}), CallResult::ok(json!("ok")), none),
+        ("git_log", json!({}), CallResult::ok(json!("ok")), git),
+        ("git_log_alias", json!({}), CallResult::ok(json!("ok")), git),
+        ("exec_shell", json!({"command": "ls"}), CallResult::ok(json!("ok")), none),
+        ("exec_shell", json!({"background": false}), CallResult::ok(json!("ok")), none),
+        (
+            "exec_shell",
+            json!({"later": true}),
+            CallResult::ok(json!("ok")),
+            &["exec_shell", "process_poll"],
+        ),
+        (
+            "exec_shell",
+            json!({}),
+            CallResult::ok(cut.clone()).with_kind(ResultKind::Cut),
+            &["read_result"],
+        ),
+        // A tool may write the same text.
+        ("exec_shell", json!({}), CallResult::ok(cut), none),
+        ("use_skill", json!({"name": "a"}), CallResult::ok(skill.clone()), &["echo", "git_log"]),
+        ("exec_shell", json!({}), CallResult::ok(skill), none),
+        ("unknown", json!({}), CallResult::ok(json!("ok")), none),
     ] {
         let call = ToolCall {
             name: name.to_owned(),
@@ -158,7 +170,7 @@ async fn loaded_tools_follow_from_the_calls_in_the_log() {
         let call = LoggedCall {
             id: CallId { turn: TurnId(1), step: 0, ordinal: 0 },
             call,
-            state: CallState::Finished(CallResult::ok(result)),
+            state: CallState::Finished(result),
             allowed: None,
         };
         let step = Step {

@@ -224,6 +224,7 @@ mod tests {
     use avocet_protocol::access::Trust;
     use avocet_protocol::clock::Timestamp;
     use avocet_protocol::ids::{CallId, TurnId};
+    use avocet_protocol::job::JOB_BRANCH;
     use avocet_protocol::model::{Arguments, Money, ToolCall, Usage};
     use avocet_protocol::turn::{
         AnswerEnding, CallResult, CallState, Origin, SessionReports, Step, TurnState, Undelivered,
@@ -297,6 +298,24 @@ mod tests {
              - Tests, last run: 3 passed, 0 failed\n\
              - Cost: $0.0050; 1,234 tokens in 2 requests to the model"
         );
+    }
+
+    #[test]
+    fn summary_tells_the_fate_of_a_pull_request_by_the_kind_of_its_result() {
+        let branch = CallResult::ok(json!({ "branch": "job/1", "note": "" }));
+        for (kind, fate) in [
+            (ResultKind::OutcomeUnknown, "may have been opened"),
+            (ResultKind::Usual, "not opened"),
+        ] {
+            let failed = CallResult::error("interrupted by its command").with_kind(kind);
+            let calls = vec![
+                call(JOB_BRANCH, json!({}), branch.clone()),
+                call(JOB_PULL_REQUEST, json!({}), failed),
+            ];
+            let text = summarise_job(&turn(calls), &Total::default(), 1);
+            let line = format!("- Pull request: {fate}: interrupted by its command");
+            assert!(text.contains(&line), "{text}");
+        }
     }
 
     #[test]

@@ -60,8 +60,8 @@ use board::TaskBoards;
 use draft::PreviewDraft;
 use job::JobDraft;
 use parts::{PartUpdate, PreviewParts};
-pub(crate) use progress::LastProgress;
-use progress::{ProgressMessages, ProgressPreview, end_progress};
+pub(crate) use progress::{EndingProgress, LastProgress};
+use progress::{ProgressMessages, ProgressPreview, end_progress, find_progress};
 use screen::PreviewScreen;
 use state::{PreviewState, ShowResult};
 pub(crate) use words::{mark_stopped, mark_unfinished};
@@ -186,14 +186,19 @@ impl TurnDisplay {
         done
     }
 
-    /// Lets the progress message of a task show why the task works no longer.
-    pub(crate) async fn end_progress(
+    /// Returns the progress message of a task in the background; `None` for other turns.
+    pub(crate) async fn find_progress(
         &self,
         turn: &TurnRecord,
         chat: &ChatAddress,
-        last: LastProgress,
-    ) {
-        end_progress(&self.parts, &self.progress, turn, chat, last).await;
+    ) -> Option<EndingProgress> {
+        find_progress(&self.parts, &self.progress, turn, chat).await
+    }
+
+    /// Lets the progress message of a task show why the task works no longer, which must be in the
+    /// log already.
+    pub(crate) async fn end_progress(&self, ending: EndingProgress, last: LastProgress) {
+        end_progress(&self.parts, &self.progress, ending, last).await;
     }
 
     /// Shows in the preview message of a job that the job waits. Without such a message, the prompt

@@ -248,7 +248,9 @@ impl TurnRunner {
         let Ok(asked_by) = asked_by(&self.parts, turn).await else { return };
         if let Some(to) = asked_by.last() {
             let chat = &to.message.inbound.address;
-            self.display.end_progress(turn, chat, LastProgress::Cancelled).await;
+            if let Some(progress) = self.display.find_progress(turn, chat).await {
+                self.display.end_progress(progress, LastProgress::Cancelled).await;
+            }
         }
     }
 

@@ -7,15 +7,19 @@
 //! usage     is taken out of the meter
 //! reserve   the next send of the chat, if it can start at once
 //! settle    everything in one transaction, repeated while the log cannot be written for now
+//! progress  the progress message of a background task shows its last state
 //! wake      the reserved send or the delivery worker; the lane of the parent turn; the listeners
 //!           of events; the channels, for their reactions
 //! ```
 //!
 //! **The plan comes first**, because the transaction writes chunks, and only the channel can cut
 //! them. The plan may already work outside of the log: a long answer or long code becomes a file of
-//! the workspace, and the progress message of a background task shows its last state. After a
-//! crash, the next run makes the plan again. A file has the number of its turn in its name, and the
-//! next run overwrites it.
+//! the workspace. After a crash, the next run makes the plan again. A file has the number of its
+//! turn in its name, and the next run overwrites it.
+//!
+//! **People see an end only after its commit.** A crash before T5 repeats the run, and a message
+//! that said "done" before would be wrong. So the last progress of a background task is shown after
+//! T5. Its answer reserves no send, because the answer waits for that edit.
 //!
 //! **The chat gets nothing** if the message tool has sent the same text, or if a quiet schedule has
 //! no news. The transaction then removes the preview.
@@ -30,32 +34,35 @@
 //! the process dies      the log has                  the next start
 //! before T5             the turn running             queues the turn; the model is asked again, as
 //!                                                    only T5 writes its last answer
-//! after T5              the chunks pending           wakes their chats
+//! after T5              the chunks pending           wakes their chats; a progress message keeps
+//!                                                    its text
 //! after T5, reserved    the first chunk sending      makes it unknown: `rules.rs` of the outbox
 //! ```
 //!
 //! A crash before T5 also loses the usage that is only in the meter. A crash after T5 loses events
 //! for display, and reactions of the channels. The next start wakes the lane of a parent turn.
 //!
-//! **A wait** (`wait`) begins alike: the progress message, a number for each wait, since its prompt
-//! names it, then one transaction with the waits, the prompts and the writes of the calls, then the
-//! wake-ups. After a crash before the transaction, the next run asks under other numbers.
+//! **A wait** (`begin_waits`) begins alike: a number for each wait, since its prompt names it, then
+//! one transaction with the waits, the prompts and the writes of the calls, then the progress
+//! message and the wake-ups. After a crash before the transaction, the next run asks under other numbers.
+
+mod notices;
+mod wait_plan;
 
 use std::sync::Arc;
 
 use avocet_agent::{CallWait, FailedTurn, TurnEnd, UsageMeter};
-use avocet_protocol::access::{Roles, Trust};
-use avocet_protocol::bus::{Deliveries, Destinations};
-use avocet_protocol::chat::{
-    Attachment, ChatAddress, Content, LoggedInbound, Outcome, Planned, SessionId,
-};
-use avocet_protocol::ids::CallId;
+use avocet_protocol::access::Trust;
+use avocet_protocol::bus::Deliveries;
+use avocet_protocol::chat::{Attachment, Content, LoggedInbound, Outcome, Planned, SessionId};
 use avocet_protocol::store::{Answer, NewWait, SettledTurn, Settlement, StoreError, task_name};
-use avocet_protocol::tool::{ChildMode, LogWrite, SignsOfLife, WaitKind, WaitRequest};
+use avocet_protocol::tool::{ChildMode, LogWrite, SignsOfLife, WaitKind};
 use avocet_protocol::turn::{FailureCode, Origin, TurnEvent, TurnEvents, TurnRecord};
 use avocet_text::end_sentence;
 use tokio::sync::Notify;
 
+use self::notices::{drop_notice, error_notice};
+use self::wait_plan::plan_wait;
 use crate::SessionParts;
 use crate::job_summary::add_job_summary;
 use crate::lane_work::{LaneWork, WakeLane};
@@ -98,6 +105,12 @@ pub(crate) struct AgentEnd {
     pub(crate) voice: Option<Attachment>,
 }
 
+/// The planned end of a turn, or the calls for which it waits.
+enum PlannedEnd {
+    Settlement(Box<Settlement>),
+    Waits(Vec<CallWait>),
+}
+
 /// Writes the ends and the pauses of turns.
 #[derive(Debug)]
 pub(crate) struct Settler {
@@ -120,41 +133,22 @@ impl Settler {
         meter: &UsageMeter,
         ending: SettleReason,
     ) -> Result<LaneWork, StoreError> {
-        let mut settlement = match ending {
-            SettleReason::Agent(ended) => {
-                let AgentEnd { end, voice } = *ended;
-                match add_job_summary(&self.parts, turn, meter, end).await? {
-                    TurnEnd::Waiting(calls) => {
-                        return self.wait(lanes, turn, calls).await.map(|()| LaneWork::Open);
-                    }
-                    TurnEnd::Answered(answer) => self.plan_reply(turn, answer, voice).await?,
-                    TurnEnd::Failed(FailedTurn { notice, failure, .. }) => {
-                        let ended = self.without_answer(turn, Outcome::Error, |bound| {
-                            error_notice(notice, bound)
-                        });
-                        Settlement { failure, ..ended.await? }
-                    }
-                }
-            }
-            SettleReason::Bug(error) => {
-                let reason = format!("I could not answer because of an internal error: {error}");
-                let reason = end_sentence(reason);
-                let ended =
-                    self.without_answer(turn, Outcome::Error, |bound| error_notice(reason, bound));
-                Settlement { failure: Some(FailureCode::Internal.into()), ..ended.await? }
-            }
-            SettleReason::Poison { attempts } => {
-                let why = format!("I crashed {attempts} times while working on it");
-                self.without_answer(turn, Outcome::Dropped, |bound| dropped(&why, bound)).await?
-            }
-            SettleReason::NothingAdmitted => {
-                let why = "the person who began it may no longer speak here";
-                self.without_answer(turn, Outcome::Dropped, |bound| dropped(why, bound)).await?
+        let mut settlement = match self.plan_end(turn, meter, ending).await? {
+            PlannedEnd::Settlement(settlement) => *settlement,
+            PlannedEnd::Waits(calls) => {
+                return self.begin_waits(lanes, turn, calls).await.map(|()| LaneWork::Open);
             }
         };
         settlement.spent = meter.take();
-        let reserved =
-            settlement.reply.as_ref().and_then(|reply| self.parts.deliverer.reserve_send(reply));
+        let progress = match &settlement.reply {
+            Some(reply) => self.display.find_progress(turn, &reply.address).await,
+            None => None,
+        };
+        let reserved = match &settlement.reply {
+            // The last progress is shown first, and a started send must not wait.
+            Some(reply) if progress.is_none() => self.parts.deliverer.reserve_send(reply),
+            Some(_) | None => None,
+        };
         settlement.start_send = reserved.is_some();
         let settle = || {
             self.parts.running.sign(turn.id);
@@ -170,6 +164,11 @@ impl Settler {
         };
         tracing::debug!(turn = %turn.id, outcome = settlement.outcome.word(), "settled");
         note_settled(&self.parts, turn.id, &settlement, ended);
+        if let Some(progress) = progress {
+            let is_done = settlement.answer.is_some();
+            let last = if is_done { LastProgress::Done } else { LastProgress::Failed };
+            self.display.end_progress(progress, last).await;
+        }
         let replied_in = settlement.reply.as_ref().map(|reply| &reply.address);
         match (reserved, started) {
             (Some(reserved), Some(head)) => reserved.send(head),
@@ -190,6 +189,47 @@ impl Settler {
         Ok(if more { LaneWork::Open } else { LaneWork::None })
     }
 
+    /// Plans the end of a turn, or its pause.
+    async fn plan_end(
+        &self,
+        turn: &TurnRecord,
+        meter: &UsageMeter,
+        ending: SettleReason,
+    ) -> Result<PlannedEnd, StoreError> {
+        let settlement = match ending {
+            SettleReason::Agent(ended) => {
+                let AgentEnd { end, voice } = *ended;
+                match add_job_summary(&self.parts, turn, meter, end).await? {
+                    TurnEnd::Waiting(calls) => return Ok(PlannedEnd::Waits(calls)),
+                    TurnEnd::Answered(answer) => self.plan_reply(turn, answer, voice).await?,
+                    TurnEnd::Failed(FailedTurn { notice, failure, .. }) => {
+                        let ended = self.without_answer(turn, Outcome::Error, |bound| {
+                            error_notice(notice, bound)
+                        });
+                        Settlement { failure, ..ended.await? }
+                    }
+                }
+            }
+            SettleReason::Bug(error) => {
+                let reason = format!("I could not answer because of an internal error: {error}");
+                let reason = end_sentence(reason);
+                let ended =
+                    self.without_answer(turn, Outcome::Error, |bound| error_notice(reason, bound));
+                Settlement { failure: Some(FailureCode::Internal.into()), ..ended.await? }
+            }
+            SettleReason::Poison { attempts } => {
+                let why = format!("I crashed {attempts} times while working on it");
+                self.without_answer(turn, Outcome::Dropped, |bound| drop_notice(&why, bound))
+                    .await?
+            }
+            SettleReason::NothingAdmitted => {
+                let why = "the person who began it may no longer speak here";
+                self.without_answer(turn, Outcome::Dropped, |bound| drop_notice(why, bound)).await?
+            }
+        };
+        Ok(PlannedEnd::Settlement(Box::new(settlement)))
+    }
+
     async fn plan_reply(
         &self,
         turn: &TurnRecord,
@@ -199,8 +239,7 @@ impl Settler {
         let mut settlement = Settlement::new(Outcome::Replied);
         if let Some(task) = background_task(turn) {
             let text = format!("Task “{task}” is done:\n\n{}", answer.text);
-            settlement.reply =
-                self.report(turn, reply_text(&text, &answer), LastProgress::Done).await?;
+            settlement.reply = self.plan_report(turn, reply_text(&text, &answer)).await?;
         } else if let Some(to) = asker(turn) {
             let chat = &to.message.inbound.address;
             // Only calls send messages, and step 0 has none before it.
@@ -275,25 +314,21 @@ impl Settler {
             }
             (None, Some(task)) => {
                 let text = format!("Task “{task}” failed: {notice}");
-                let text = ReplyText::new(&text, Trust::Low);
-                self.report(turn, text, LastProgress::Failed).await?
+                self.plan_report(turn, ReplyText::new(&text, Trust::Low)).await?
             }
             (None, None) => None,
         };
         Ok(Settlement { notice: Some(notice), reply, ..Settlement::new(outcome) })
     }
 
-    /// Plans the message about the end of a background task, for the chat of the root turn. Ends
-    /// the display of the task's progress.
-    async fn report(
+    /// Plans the message about the end of a background task, for the chat of the root turn.
+    async fn plan_report(
         &self,
         turn: &TurnRecord,
         text: ReplyText<'_>,
-        last: LastProgress,
     ) -> Result<Option<Planned>, StoreError> {
         let asked_by = asked_by(&self.parts, turn).await?;
         let Some(to) = asked_by.last() else { return Ok(None) };
-        self.display.end_progress(turn, &to.message.inbound.address, last).await;
         Ok(plan_turn_reply(&self.parts, turn, to, text).await)
     }
 
@@ -313,7 +348,7 @@ impl Settler {
     }
 
     /// Makes the turn wait for the events of these calls, in one transaction.
-    async fn wait(
+    async fn begin_waits(
         &self,
         lanes: &dyn WakeLane,
         turn: &TurnRecord,
@@ -322,13 +357,13 @@ impl Settler {
         // A child asks in the chat of the root turn.
         let root = asked_by(&self.parts, turn).await?;
         let to = asker(turn).or(root.last());
-        if let (Some(to), Some(first)) = (to, calls.first()) {
-            let last = LastProgress::Waiting(first.request.kind);
-            self.display.end_progress(turn, &to.message.inbound.address, last).await;
-        }
+        let progress = match to {
+            Some(to) => self.display.find_progress(turn, &to.message.inbound.address).await,
+            None => None,
+        };
         let mut waits = Vec::new();
         for CallWait { call, request } in calls {
-            waits.push(self.new_wait(turn, to, call, request).await?);
+            waits.push(plan_wait(&self.parts, turn, to, call, request).await?);
         }
         let begin = || {
             self.parts.running.sign(turn.id);
@@ -336,6 +371,9 @@ impl Settler {
         };
         self.parts.with_retry(begin).await?;
         self.new_wait.notify_one();
+        if let (Some(progress), Some(first)) = (progress, waits.first()) {
+            self.display.end_progress(progress, LastProgress::Waiting(first.kind)).await;
+        }
         let mut emitted: Option<WaitKind> = None;
         for NewWait { id, call, kind, prompt, notices, writes, .. } in &waits {
             tracing::debug!(turn = %turn.id, wait = %id, kind = kind.word(), "the turn waits");
@@ -354,47 +392,6 @@ impl Settler {
         }
         Ok(())
     }
-
-    /// Plans the wait of a call, with its prompts.
-    async fn new_wait(
-        &self,
-        turn: &TurnRecord,
-        to: Option<&LoggedInbound>,
-        call: CallId,
-        request: WaitRequest,
-    ) -> Result<NewWait, StoreError> {
-        let id = self.parts.with_retry(|| self.parts.turns.reserve_wait()).await?;
-        let asked = request.prompt.as_deref().map(|prompt| match request.kind {
-            WaitKind::Approval | WaitKind::Choice => of_task(turn, prompt.naming(id)),
-            // A model wrote this text, so show it unchanged.
-            WaitKind::Answer | WaitKind::Child => of_schedule(turn, prompt.clone()),
-        });
-        let prompt =
-            to.zip(asked.as_ref()).and_then(|(to, asked)| self.parts.plan_message(to, asked));
-        let notices = match request.kind {
-            WaitKind::Approval => plan_owners_notices(&self.parts, to, asked.as_ref()),
-            WaitKind::Answer | WaitKind::Child | WaitKind::Choice => Vec::new(),
-        };
-        let can_edit = |chat: &&ChatAddress| {
-            let channel = self.parts.channels.channel_of(chat);
-            let can_edit = channel.is_some_and(|channel| channel.capabilities().can_edit);
-            request.kind != WaitKind::Child && can_edit
-        };
-        let asked_in = prompt.iter().chain(&notices).map(|message| &message.address);
-        let editable = asked_in.filter(can_edit).cloned().collect();
-        Ok(NewWait {
-            id,
-            call,
-            kind: request.kind,
-            expires_at: self.parts.clock.now().after(request.expires_after),
-            prompt,
-            notices,
-            writes: request.writes,
-            grant: request.grant,
-            shown: request.shown,
-            editable,
-        })
-    }
 }
 
 /// Returns the text of a reply that ends with an answer.
@@ -412,48 +409,6 @@ fn background_task(turn: &TurnRecord) -> Option<String> {
     }
 }
 
-/// Names the task in the prompt of a child.
-fn of_task(turn: &TurnRecord, prompt: Content) -> Content {
-    match &turn.origin {
-        Origin::Child { label, prompt: task, .. } => {
-            let task = task_name(label.as_deref(), task);
-            Content { text: format!("For the task “{task}”:\n\n{}", prompt.text), ..prompt }
-        }
-        Origin::Messages(_) => of_schedule(turn, prompt),
-    }
-}
-
-/// Names the schedule in a question of its run, since the chat may be about something else.
-fn of_schedule(turn: &TurnRecord, prompt: Content) -> Content {
-    match turn.session.schedule() {
-        Some(id) => {
-            Content { text: format!("The scheduled task {id} asks:\n\n{}", prompt.text), ..prompt }
-        }
-        None => prompt,
-    }
-}
-
-/// Plans notices to the owners' private chats. Empty if the approval was asked for by an owner.
-fn plan_owners_notices(
-    parts: &SessionParts,
-    asked: Option<&LoggedInbound>,
-    prompt: Option<&Content>,
-) -> Vec<Planned> {
-    let roles = &parts.bus;
-    let asked = asked.map(|message| &message.message.inbound);
-    let Some(prompt) = prompt else { return Vec::new() };
-    if asked.is_some_and(|inbound| roles.is_owners(inbound)) {
-        return Vec::new();
-    }
-    let place = asked.map_or_else(
-        || "A turn without a chat asks:".to_owned(),
-        |inbound| format!("In `{}` I was asked by `{}`:", inbound.address, inbound.sender.id),
-    );
-    let notice = Content { text: format!("{place}\n\n{}", prompt.text), ..prompt.clone() };
-    let chats = roles.owners_chats().into_iter();
-    chats.filter_map(|chat| parts.channels.plan(&chat, &notice).ok()).collect()
-}
-
 /// Joins the texts of all chunks, like `TurnLog::sent_texts`.
 fn shown_text(planned: &Planned) -> String {
     planned.chunks.iter().map(|chunk| chunk.text.as_str()).collect()
@@ -462,31 +417,4 @@ fn shown_text(planned: &Planned) -> String {
 /// Compares texts without regard to line breaks and spaces.
 fn same_words(one: &str, other: &str) -> bool {
     one.split_whitespace().eq(other.split_whitespace())
-}
-
-/// Returns the notice of an error. It replies to a single message, and names several ones.
-fn error_notice(reason: String, bound: &[LoggedInbound]) -> String {
-    match bound {
-        [] | [_] => reason,
-        several => format!("{reason} This concerns {}.", name_messages(several)),
-    }
-}
-
-/// Returns the notice for dropped messages.
-fn dropped(why: &str, bound: &[LoggedInbound]) -> String {
-    match bound {
-        [] => format!("I dropped this turn because {why}."),
-        [message] => format!("I dropped this message because {why}: {}.", quoted(message, 200)),
-        several => format!("I dropped what you asked because {why}: {}.", name_messages(several)),
-    }
-}
-
-fn name_messages(messages: &[LoggedInbound]) -> String {
-    let most_chars = if messages.len() > 5 { 60 } else { 200 };
-    let quotes: Vec<String> = messages.iter().map(|one| quoted(one, most_chars)).collect();
-    quotes.join(", ")
-}
-
-fn quoted(message: &LoggedInbound, most_chars: usize) -> String {
-    format!("“{}”", message.model_text().chars().take(most_chars).collect::<String>())
 }

@@ -3,6 +3,7 @@
 use avocet_protocol::access::PermissionMode;
 use avocet_protocol::store::{LineageTurn, TaskPage, TaskView, Tasks};
 use avocet_protocol::tool::ChildMode;
+use avocet_testkit::OnSend;
 use serde_json::Value;
 
 use super::*;
@@ -384,6 +385,28 @@ async fn progress_of_a_background_task_is_one_message_that_precedes_its_answer()
     gate.add_permits(1);
     let texts = harness.shows("Task “survey” is done:\n\nseen").await;
     assert_eq!(texts[1..texts.len() - 1], [format!("{task} survey: done")], "{texts:?}");
+}
+
+#[tokio::test]
+async fn progress_of_a_background_task_says_done_after_the_log_says_so() {
+    let gate = Arc::new(Semaphore::new(0));
+    let permits = gate.clone();
+    let model = delegating(vec![in_background("watch")], move |_, _| {
+        Scripted::When(permits.clone(), Box::new(Scripted::says("seen")))
+    });
+    let harness = previews::harness(model, Setup::default()).await;
+    harness.say("go").await;
+    harness.shows("noted").await;
+    let task = harness.tasks().await[0].id;
+    harness.pass(QUICK).await;
+    harness.shows(&format!("{task} watch: running, step 1")).await;
+    // A crash during the edit must not run a task again whose chat reads "done".
+    harness.channel.script([OnSend::Hang]);
+    gate.add_permits(1);
+    harness.channel.tried(3).await;
+    assert_eq!(harness.tasks().await[0].state, TurnState::Done);
+    harness.pass(Duration::from_secs(5)).await;
+    harness.shows("Task “watch” is done:\n\nseen").await;
 }
 
 #[tokio::test]

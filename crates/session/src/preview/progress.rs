@@ -152,48 +152,66 @@ pub(crate) enum LastProgress {
     Waiting(WaitKind),
 }
 
+/// The progress message of a task that works no longer.
+#[derive(Debug)]
+pub(crate) struct EndingProgress {
+    progress: TaskProgress,
+    chat: ChatAddress,
+    message: PlatformId,
+}
+
+/// Returns the progress message of a task in the background; `None` if there is none. Must run
+/// before the transaction that ends the task, which gives up the row of the message.
+pub(super) async fn find_progress(
+    parts: &SessionParts,
+    messages: &ProgressMessages,
+    turn: &TurnRecord,
+    chat: &ChatAddress,
+) -> Option<EndingProgress> {
+    let progress = TaskProgress::from_turn(turn)?;
+    let known = messages.shown.get(&turn.id).map(|message| message.clone());
+    let message = match known {
+        Some(message) => message,
+        None => parts.outbox.preview(turn.id).await.ok().flatten()?,
+    };
+    Some(EndingProgress { progress, chat: chat.clone(), message })
+}
+
 /// Lets the progress message of a task show why the task works no longer. If that fails, the
 /// message keeps its text; the end of the task is a separate message.
 pub(super) async fn end_progress(
     parts: &SessionParts,
     messages: &ProgressMessages,
-    turn: &TurnRecord,
-    chat: &ChatAddress,
+    ending: EndingProgress,
     last: LastProgress,
 ) {
-    let Some(progress) = TaskProgress::from_turn(turn) else { return };
-    let known = messages.shown.remove(&turn.id).map(|(_, message)| message);
-    let logged = async { parts.outbox.preview(turn.id).await.ok().flatten() };
-    let message = match known {
-        Some(message) => Some(message),
-        None => logged.await,
-    };
-    let (Some(message), Some(channel)) = (message, parts.channels.channel_of(chat)) else {
-        return;
-    };
+    let EndingProgress { progress, chat, message } = ending;
+    let task = progress.task;
+    messages.shown.remove(&task);
+    let Some(channel) = parts.channels.channel_of(&chat) else { return };
     let text = progress.text_with_state(&match last {
         LastProgress::Done => "done".to_owned(),
         LastProgress::Failed => "failed".to_owned(),
         LastProgress::Cancelled => "cancelled".to_owned(),
         LastProgress::Waiting(kind) => format!("waiting for {}", words::awaited_event(kind)),
     });
-    let planned = parts.channels.plan(chat, &Content::text(text)).ok();
+    let planned = parts.channels.plan(&chat, &Content::text(text)).ok();
     let Some(content) = planned.and_then(|planned| planned.chunks.into_iter().next()) else {
         return;
     };
     let edit = Delivery {
         shown_as: Some(message),
-        turn: Some(turn.id),
-        ..Delivery::new(DeliveryId(0), chat.clone(), content)
+        turn: Some(task),
+        ..Delivery::new(DeliveryId(0), chat, content)
     };
     if channel.spare_turn(&edit).is_err() {
-        tracing::debug!(turn = %turn.id, "the chat has no room for the last progress");
+        tracing::debug!(turn = %task, "the chat has no room for the last progress");
         return;
     }
     let editing = catch_panic(channel.deliver(&edit));
     let done = within(parts.clock.as_ref(), LAST_LIMIT, editing).await;
     let is_shown = matches!(done, Ok(Ok(Ok(_))));
-    tracing::debug!(turn = %turn.id, is_shown, "the progress of the task has ended");
+    tracing::debug!(turn = %task, is_shown, "the progress of the task has ended");
 }
 
 #[cfg(test)]
