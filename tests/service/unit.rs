@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use avocet_config::Settings;
+use avocet_config::ConfigSettings;
 use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake};
 use avocet_tests::{Home, program};
 use rusqlite::Connection;
@@ -201,7 +201,7 @@ fn sysusers_create_the_group_of_the_socket_which_is_not_the_dynamic_user() {
 
 #[test]
 fn f25_unit_stop_timeout_exceeds_the_drain() {
-    let drain = Settings::default().daemon.drain_seconds;
+    let drain = ConfigSettings::default().daemon.drain_seconds;
     assert!(seconds("TimeoutStopSec") > drain + AFTER_THE_DRAIN, "the default drain is {drain} s");
 }
 

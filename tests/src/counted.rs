@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::process::ExitCode;
 
-use avocet::Otherwise;
+use avocet::CommandOverrides;
 use avocet_tests::ALLOCATIONS;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         eprintln!("cannot connect to the test at {test}: {error}");
         return ExitCode::FAILURE;
     }
-    avocet::main(Otherwise::default())
+    avocet::main(CommandOverrides::default())
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is how the test speaks to its program")]

@@ -7,7 +7,7 @@ mod post;
 use std::path::Path;
 use std::process::ExitCode;
 
-use avocet::Otherwise;
+use avocet::CommandOverrides;
 use avocet_net::GuardedClient;
 use avocet_supervise::fail_point;
 use avocet_tests::{FAIL_POINT, FOREIGN, LOOKED_UP, SINK, WEB};
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         eprintln!("{error}");
         return ExitCode::FAILURE;
     }
-    avocet::main(Otherwise { add_tools, web })
+    avocet::main(CommandOverrides { add_tools, web })
 }
 
 fn add_tools(registry: &mut ToolRegistry) -> Result<(), AlreadyRegistered> {

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 
-use avocet_config::{Document, Profile, References, Settings};
+use avocet_config::{AgentProfile, ConfigDocument, ConfigSettings, UsedReferences};
 use avocet_protocol::schedule::NewSchedule;
 use avocet_sandbox::{PathProtection, RootAccess};
 use avocet_store::DATABASE;
 
 use crate::exit::{Exit, Failure};
-use crate::output::warning;
+use crate::output::print_warning;
 
 /// The directory of the web console in the data directory.
 const WEB: &str = "web";
@@ -22,7 +22,7 @@ pub(crate) const MCP_TOKENS: &str = "mcp-tokens.json";
 
 /// The use of a configuration, which decides the references that are replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Uses {
+pub(crate) enum ConfigurationUse {
     /// A daemon uses everything. A reference without a value is an error.
     Everything,
     /// A request to the running daemon uses only the locations of the daemon and its data. Other
@@ -35,12 +35,12 @@ pub(crate) enum Uses {
     Check,
 }
 
-impl Uses {
-    pub(crate) fn references(self) -> References {
+impl ConfigurationUse {
+    pub(crate) fn references(self) -> UsedReferences {
         match self {
-            Self::Everything => References::All,
-            Self::Daemon => References::Places,
-            Self::Log | Self::Check => References::Possible,
+            Self::Everything => UsedReferences::All,
+            Self::Daemon => UsedReferences::Places,
+            Self::Log | Self::Check => UsedReferences::Possible,
         }
     }
 }
@@ -48,8 +48,8 @@ impl Uses {
 /// A loaded configuration, and the locations that follow from it.
 #[derive(Debug, Clone)]
 pub(crate) struct Configuration {
-    pub(crate) document: Document,
-    pub(crate) settings: Settings,
+    pub(crate) document: ConfigDocument,
+    pub(crate) settings: ConfigSettings,
     pub(crate) data_dir: PathBuf,
     /// The agents, the one of `[agents.defaults]` first.
     pub(crate) agents: Vec<Agent>,
@@ -80,7 +80,7 @@ pub(crate) struct Sandbox {
 /// An agent of the configuration.
 #[derive(Debug, Clone)]
 pub(crate) struct Agent {
-    pub(crate) profile: Profile,
+    pub(crate) profile: AgentProfile,
     /// The directory that its file tools work in.
     pub(crate) workspace: PathBuf,
     pub(crate) prompt_file: Option<PathBuf>,
@@ -162,7 +162,7 @@ impl FileFault {
     pub(crate) fn warn(&self) {
         static WARNED: Once = Once::new();
         let Self(fault) = self;
-        WARNED.call_once(|| warning(&format!("{fault}; the daemon uses the last good one")));
+        WARNED.call_once(|| print_warning(&format!("{fault}; the daemon uses the last good one")));
     }
 
     /// Returns the failure of a command without a daemon.

@@ -24,7 +24,7 @@ pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// # Errors
 /// [`Failure`] if this user may not reach the socket, or the daemon stays busy. Without a daemon, a
 /// fault of the configuration file is an error, too.
-pub(crate) async fn connect(
+pub(crate) async fn connect_daemon(
     context: &CommandContext,
     configuration: &Configuration,
 ) -> Result<Option<Client>, Failure> {
@@ -37,7 +37,7 @@ pub(crate) async fn connect(
     Ok(client)
 }
 
-/// Works as [`connect`], without a warning about the configuration file.
+/// Works as [`connect_daemon`], without a warning about the configuration file.
 pub(crate) async fn connect_quietly(
     context: &CommandContext,
     configuration: &Configuration,
@@ -57,7 +57,7 @@ pub(crate) async fn connect_quietly(
             }
             Err(_) => return configuration.fault.as_ref().map_or(Ok(None), |it| Err(it.failure())),
         };
-        let why = match place(clock, &client, &mut waiting).await {
+        let why = match await_turn(clock, &client, &mut waiting).await {
             Ok(()) => return Ok(Some(client)),
             Err(ClientError::Lost) => return Err(ClientError::Lost.into()),
             Err(refusal) => refusal.to_string(),
@@ -71,7 +71,7 @@ pub(crate) async fn connect_quietly(
 }
 
 /// Waits for the daemon's first answer, which proves that the connection has its place.
-async fn place(
+async fn await_turn(
     clock: &dyn Clock,
     client: &Client,
     waiting: &mut Waiting,
@@ -101,7 +101,7 @@ struct Waiting {
 impl Waiting {
     fn say(&mut self, why: &str) {
         if !std::mem::replace(&mut self.has_said, true) {
-            output::warning(&format!("waiting for the daemon: {why}"));
+            output::print_warning(&format!("waiting for the daemon: {why}"));
         }
     }
 }

@@ -17,7 +17,7 @@ pub type AddTools = fn(&mut ToolRegistry) -> Result<(), AlreadyRegistered>;
 
 /// Differences of a program from the shipped one.
 #[derive(Debug, Clone, Copy)]
-pub struct Otherwise {
+pub struct CommandOverrides {
     /// Tools beside the built-in ones.
     pub add_tools: AddTools,
     /// Wraps the client for the web.
@@ -25,7 +25,7 @@ pub struct Otherwise {
 }
 
 /// The shipped program: no differences.
-impl Default for Otherwise {
+impl Default for CommandOverrides {
     fn default() -> Self {
         Self { add_tools: |_| Ok(()), web: |client| client }
     }
@@ -36,7 +36,7 @@ pub(crate) struct CommandContext {
     pub(crate) cli: Global,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) root: Group,
-    pub(crate) otherwise: Otherwise,
+    pub(crate) otherwise: CommandOverrides,
 }
 
 /// Options of all commands.
@@ -47,6 +47,6 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Log level, instead of the one in the configuration: error, warn, info, debug, trace.
-    #[arg(long, global = true, value_name = "LEVEL", value_parser = logging::level)]
+    #[arg(long, global = true, value_name = "LEVEL", value_parser = logging::parse_level)]
     pub(crate) log: Option<String>,
 }

@@ -24,7 +24,7 @@ pub(crate) fn is_full(path: &Path) -> bool {
 }
 
 /// Returns the state of the disk, by its free space and the last writes of the log.
-pub(crate) fn status(data_dir: &Path, writes: LastExchanges) -> DiskStatus {
+pub(crate) fn disk_status(data_dir: &Path, writes: LastExchanges) -> DiskStatus {
     let free_bytes = free_bytes(data_dir);
     let failing = writes.failure.as_ref().filter(|failure| failure.in_a_row > 0);
     let full = || format!("the disk that holds {} is full; free some space", data_dir.display());
@@ -36,7 +36,7 @@ pub(crate) fn status(data_dir: &Path, writes: LastExchanges) -> DiskStatus {
 }
 
 /// Replaces a file atomically, and makes its directory. Only this user can read it.
-pub(crate) fn replace(file: &Path, content: &[u8]) -> io::Result<()> {
+pub(crate) fn replace_file(file: &Path, content: &[u8]) -> io::Result<()> {
     let mut new = file.as_os_str().to_owned();
     new.push(".new");
     if let Some(directory) = file.parent() {
@@ -68,7 +68,7 @@ pub(crate) fn try_write(directory: &Path) -> io::Result<bool> {
 }
 
 /// Formats a number of bytes in a readable unit.
-pub(crate) fn bytes(count: u64) -> String {
+pub(crate) fn format_bytes(count: u64) -> String {
     const UNITS: [&str; 4] = ["KB", "MB", "GB", "TB"];
     let (mut count, mut unit) = (count / 1000, UNITS[0]);
     for next in &UNITS[1..] {
@@ -91,7 +91,7 @@ mod tests {
         let table =
             [(0, "0 KB"), (2_097_152, "2 MB"), (999_999_999, "999 MB"), (5_100_000_000, "5 GB")];
         for (count, expected) in table {
-            assert_eq!(bytes(count), expected);
+            assert_eq!(format_bytes(count), expected);
         }
     }
 
@@ -108,10 +108,10 @@ mod tests {
     fn status_has_a_fault_while_writes_fail() {
         let mut writes = LastExchanges::default();
         let here = Path::new("/");
-        assert_eq!(status(here, writes.clone()).fault, None);
+        assert_eq!(disk_status(here, writes.clone()).fault, None);
         writes.fail(Timestamp(1), "it is full");
-        assert_eq!(status(here, writes.clone()).fault, Some("it is full".to_owned()));
+        assert_eq!(disk_status(here, writes.clone()).fault, Some("it is full".to_owned()));
         writes.succeed(Timestamp(2));
-        assert_eq!(status(here, writes).fault, None);
+        assert_eq!(disk_status(here, writes).fault, None);
     }
 }

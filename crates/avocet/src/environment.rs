@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use avocet_config::Document;
+use avocet_config::ConfigDocument;
 
 use crate::exit::{Exit, Failure};
 
 #[expect(clippy::disallowed_methods, reason = "the binary reads the environment and hands it in")]
-pub(crate) fn environment(name: &str) -> Option<String> {
+pub(crate) fn read_variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
@@ -15,12 +15,12 @@ pub(crate) fn environment(name: &str) -> Option<String> {
 /// programs, the language and the time zone.
 pub(crate) fn program_environment() -> Vec<(String, String)> {
     let ours = ["LANG", "LC_ALL", "LC_CTYPE", "PATH", "TZ"];
-    let of_ours = ours.iter().filter_map(|name| Some(((*name).to_owned(), environment(name)?)));
+    let of_ours = ours.iter().filter_map(|name| Some(((*name).to_owned(), read_variable(name)?)));
     let own = [("HOME", "/tmp"), ("TERM", "dumb"), ("TMPDIR", "/tmp")];
     // With rustup, cargo looks for its toolchains in the home directory, which is hidden from
     // programs.
-    let home = environment("HOME").map(|home| format!("{home}/.rustup"));
-    let toolchains = environment("RUSTUP_HOME").or(home);
+    let home = read_variable("HOME").map(|home| format!("{home}/.rustup"));
+    let toolchains = read_variable("RUSTUP_HOME").or(home);
     let toolchains = toolchains.map(|path| ("RUSTUP_HOME".to_owned(), path));
     of_ours
         .chain(toolchains)
@@ -49,20 +49,20 @@ pub(crate) fn operator_environment() -> Vec<(String, String)> {
         "http_proxy",
         "no_proxy",
     ];
-    let known = names.into_iter().filter_map(|name| Some((name.to_owned(), environment(name)?)));
+    let known = names.into_iter().filter_map(|name| Some((name.to_owned(), read_variable(name)?)));
     known.chain([("TERM".to_owned(), "dumb".to_owned())]).collect()
 }
 
 /// Returns the home directory of the user.
-pub(crate) fn home() -> Option<PathBuf> {
-    environment("HOME").map(PathBuf::from)
+pub(crate) fn home_directory() -> Option<PathBuf> {
+    read_variable("HOME").map(PathBuf::from)
 }
 
 /// Resolves a path from a file relative to that file; `~/` is the home directory.
 #[expect(clippy::disallowed_methods, reason = "the binary reads the working directory")]
-fn resolve(base: Option<&Path>, path: &Path) -> Result<PathBuf, Failure> {
+fn resolve_path(base: Option<&Path>, path: &Path) -> Result<PathBuf, Failure> {
     if let Ok(below) = path.strip_prefix("~") {
-        let home = home().ok_or_else(|| {
+        let home = home_directory().ok_or_else(|| {
             let message = format!("{}: there is no home directory", path.display());
             Failure::new(Exit::Configuration, message)
         })?;
@@ -73,23 +73,26 @@ fn resolve(base: Option<&Path>, path: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Resolves a path of the configuration from the directory of its file.
-pub(crate) fn from_configuration(document: &Document, path: &Path) -> Result<PathBuf, Failure> {
-    resolve(document.path().and_then(Path::parent), path)
+pub(crate) fn from_configuration(
+    document: &ConfigDocument,
+    path: &Path,
+) -> Result<PathBuf, Failure> {
+    resolve_path(document.path().and_then(Path::parent), path)
 }
 
 /// Resolves a path of the command line from the working directory.
-pub(crate) fn given(path: &Path) -> Result<PathBuf, Failure> {
-    resolve(None, path)
+pub(crate) fn absolute_path(path: &Path) -> Result<PathBuf, Failure> {
+    resolve_path(None, path)
 }
 
 /// Returns `true` if colours are wanted (no-color.org).
 pub(crate) fn wants_colour() -> bool {
-    environment("NO_COLOR").is_none() && environment("TERM").is_none_or(|term| term != "dumb")
+    read_variable("NO_COLOR").is_none() && read_variable("TERM").is_none_or(|term| term != "dumb")
 }
 
 /// Returns `true` if the terminal can move its cursor.
 pub(crate) fn moves_cursor() -> bool {
-    environment("TERM").is_none_or(|term| term != "dumb")
+    read_variable("TERM").is_none_or(|term| term != "dumb")
 }
 
 /// The place where a browser would open.
@@ -107,12 +110,12 @@ pub(crate) enum Desktop {
 }
 
 /// Finds out where a browser would open.
-pub(crate) fn desktop() -> Desktop {
-    desktop_of(environment)
+pub(crate) fn find_desktop() -> Desktop {
+    desktop_of(read_variable)
 }
 
 fn desktop_of(environment: impl Fn(&str) -> Option<String>) -> Desktop {
-    let has = |names: &[&str]| names.iter().any(|name| environment(name).is_some());
+    let has = |names: &[&str]| names.iter().any(|name| read_variable(name).is_some());
     if has(&["SSH_CONNECTION", "SSH_TTY"]) {
         return Desktop::Remote;
     }
@@ -120,7 +123,8 @@ fn desktop_of(environment: impl Fn(&str) -> Option<String>) -> Desktop {
         return Desktop::None;
     }
     // `BROWSER` may be a list of programs, separated by colons.
-    let browser = environment("BROWSER").and_then(|list| list.split(':').next().map(str::to_owned));
+    let browser =
+        read_variable("BROWSER").and_then(|list| list.split(':').next().map(str::to_owned));
     let browser = browser.filter(|one| !one.is_empty());
     Desktop::Here { browser: browser.unwrap_or_else(|| "xdg-open".to_owned()) }
 }

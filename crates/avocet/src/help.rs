@@ -90,9 +90,9 @@ const NEVER_SUGGESTED: &str = "restore";
 const WIDTH: usize = 100;
 
 /// Returns the command line, with its commands in groups.
-pub(crate) fn command() -> Command {
+pub(crate) fn root_command() -> Command {
     let command = Cli::command();
-    let list = grouped(&command);
+    let list = grouped_commands(&command);
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}\nOptions:\n{{options}}{{after-help}}"
     ))
@@ -102,8 +102,10 @@ pub(crate) fn command() -> Command {
 ///
 /// # Errors
 /// The help, or the fault in the command line.
-pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    let mut command = command();
+pub(crate) fn parse_arguments(
+    arguments: impl IntoIterator<Item = OsString>,
+) -> Result<Cli, clap::Error> {
+    let mut command = root_command();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let matches = command
         .try_get_matches_from_mut(&arguments)
@@ -112,12 +114,12 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli
 }
 
 /// Returns the help of a command, or the fault in its name.
-pub(crate) fn of(words: &[String]) -> clap::Error {
+pub(crate) fn help_of(words: &[String]) -> clap::Error {
     let words = words.iter().map(String::as_str);
     let arguments = once("avocet").chain(words).chain(once("--help")).map(OsString::from);
-    parse(arguments).map_or_else(
+    parse_arguments(arguments).map_or_else(
         |error| error,
-        |_| command().error(ErrorKind::DisplayHelp, command().render_help()),
+        |_| root_command().error(ErrorKind::DisplayHelp, root_command().render_help()),
     )
 }
 
@@ -149,7 +151,7 @@ fn with_tip(mut error: clap::Error, command: &Command, arguments: &[OsString]) -
 }
 
 /// Lists the commands in groups.
-fn grouped(command: &Command) -> String {
+fn grouped_commands(command: &Command) -> String {
     let shown = |command: &&Command| !command.is_hide_set();
     let commands: Vec<&Command> = command.get_subcommands().filter(shown).collect();
     let longest = commands.iter().map(|command| command.get_name().len()).max().unwrap_or_default();
@@ -157,10 +159,10 @@ fn grouped(command: &Command) -> String {
     for (title, names) in GROUPS {
         // Writing to a `String` always succeeds.
         write!(list, "\n{title}:\n").unwrap_or_default();
-        for command in names.iter().filter_map(|name| find(&commands, name)) {
+        for command in names.iter().filter_map(|name| find_command(&commands, name)) {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
             let indent = longest + 4;
-            let about = wrapped(&about, indent, WIDTH);
+            let about = wrap_text(&about, indent, WIDTH);
             let name = command.get_name();
             writeln!(list, "  {name:longest$}  {about}").unwrap_or_default();
         }
@@ -168,12 +170,12 @@ fn grouped(command: &Command) -> String {
     list
 }
 
-fn find<'c>(commands: &[&'c Command], name: &str) -> Option<&'c Command> {
+fn find_command<'c>(commands: &[&'c Command], name: &str) -> Option<&'c Command> {
     commands.iter().find(|command| command.get_name() == name).copied()
 }
 
 /// Wraps a text whose lines begin at column `indent`.
-fn wrapped(text: &str, indent: usize, width: usize) -> String {
+fn wrap_text(text: &str, indent: usize, width: usize) -> String {
     let (mut wrapped, mut column) = (String::new(), indent);
     for word in text.split_whitespace() {
         if column > indent && column + 1 + word.len() > width {
@@ -241,7 +243,7 @@ mod tests {
         ];
         for (line, expected) in table {
             let words = once("avocet").chain(line.split(' ')).map(OsString::from);
-            let error = parse(words).unwrap_err().render().to_string();
+            let error = parse_arguments(words).unwrap_err().render().to_string();
             assert!(error.contains(expected), "{line}: {error}");
             assert!(!error.contains("'restore'"), "{line}: {error}");
         }
@@ -250,7 +252,7 @@ mod tests {
     #[test]
     fn man_page_exists_for_every_command() {
         let directory = tempfile::TempDir::new().unwrap();
-        clap_mangen::generate_to(command(), directory.path()).unwrap();
+        clap_mangen::generate_to(root_command(), directory.path()).unwrap();
         let page = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
         for name in Cli::command().get_subcommands().map(Command::get_name) {
             let page = page(&format!("avocet-{name}.1"));
@@ -262,8 +264,8 @@ mod tests {
 
     #[test]
     fn wrapped_text_keeps_its_indent_and_width() {
-        assert_eq!(wrapped("one two three", 4, 12), "one two\n    three");
-        assert_eq!(wrapped("averylongword b", 4, 8), "averylongword\n    b");
-        assert_eq!(wrapped("", 4, 8), "");
+        assert_eq!(wrap_text("one two three", 4, 12), "one two\n    three");
+        assert_eq!(wrap_text("averylongword b", 4, 8), "averylongword\n    b");
+        assert_eq!(wrap_text("", 4, 8), "");
     }
 }

@@ -31,7 +31,7 @@ use std::time::Duration;
 use avocet_supervise::{Group, SystemClock};
 use clap::error::ErrorKind;
 
-pub use context::{AddTools, Otherwise};
+pub use context::{AddTools, CommandOverrides};
 
 use command_line::{Cli, Command};
 use context::CommandContext;
@@ -46,7 +46,7 @@ const KEPT_IDLE: Duration = Duration::from_secs(2);
 
 /// Runs the program as the command line says.
 #[must_use]
-pub fn main(otherwise: Otherwise) -> ExitCode {
+pub fn main(otherwise: CommandOverrides) -> ExitCode {
     if let Some(ended) = avocet_sandbox::run_stage() {
         return ended;
     }
@@ -55,24 +55,26 @@ pub fn main(otherwise: Otherwise) -> ExitCode {
     }
     redaction::in_panics();
     if let Err(error) = hardening::leave_no_dumps() {
-        output::error(&format!("cannot disable core dumps; a dump may contain secrets ({error})"));
+        output::print_error(&format!(
+            "cannot disable core dumps; a dump may contain secrets ({error})"
+        ));
     }
-    let Cli { global, command } = match help::parse(std::env::args_os()) {
+    let Cli { global, command } = match help::parse_arguments(std::env::args_os()) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(error) => return report_usage(&error),
     };
     if let Some(Command::Help { command }) = &command {
-        return usage(&help::of(command));
+        return report_usage(&help::help_of(command));
     }
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    runtime.worker_threads(workers(cores));
+    runtime.worker_threads(worker_count(cores));
     // Each thread keeps memory of its own. More blocking work waits in a queue.
     runtime.max_blocking_threads(BLOCKING_THREADS).thread_keep_alive(KEPT_IDLE);
     let runtime = match runtime.enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            output::error(&format!("cannot start threads: {error}"));
+            output::print_error(&format!("cannot start threads: {error}"));
             return Exit::Failed.into();
         }
     };
@@ -83,7 +85,7 @@ pub fn main(otherwise: Otherwise) -> ExitCode {
     // A thread that still waits for keyboard input must not delay the end.
     runtime.shutdown_background();
     let exit = done.unwrap_or_else(|Failure { exit, error }| {
-        output::error(&format!("{error:#}"));
+        output::print_error(&format!("{error:#}"));
         exit
     });
     stderr::flush();
@@ -93,12 +95,12 @@ pub fn main(otherwise: Otherwise) -> ExitCode {
 /// Returns the command line, for manual pages.
 #[must_use]
 pub fn command_line() -> clap::Command {
-    help::command()
+    help::root_command()
 }
 
 /// Returns the number of threads for tasks. One core is left for the writer and the readers of the
 /// log. With a thread for each core, tasks would move between the threads at every wake-up.
-fn workers(cores: usize) -> usize {
+fn worker_count(cores: usize) -> usize {
     cores.saturating_sub(1).clamp(1, MOST_WORKERS)
 }
 
@@ -120,13 +122,13 @@ fn print_version() -> ExitCode {
 
 /// Prints the requested help, or the fault in the command line. The latter is cleaned, since
 /// arguments may contain text from elsewhere.
-fn usage(error: &clap::Error) -> ExitCode {
+fn report_usage(error: &clap::Error) -> ExitCode {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         // A command without its subcommand is a question for help, although its exit code is 2.
         stderr::write(&error.render().to_string());
     } else if error.use_stderr() {
         let text = error.render().to_string();
-        output::error(text.strip_prefix("error: ").unwrap_or(&text).trim_end());
+        output::print_error(text.strip_prefix("error: ").unwrap_or(&text).trim_end());
     } else {
         // A reader that stops early, as in `| head`, is no failure.
         error.print().unwrap_or_default();
@@ -141,9 +143,9 @@ async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit,
         Command::Approvals(approvals) => cli::approvals::run(context, approvals).await,
         Command::Ask(ask) => cli::ask::run(context, ask).await,
         Command::Audit(audit) => cli::audit::run(context, audit).await,
-        Command::Backup(backup) => cli::copies::backup(context, backup).await,
+        Command::Backup(backup) => cli::copies::back_up_log(context, backup).await,
         Command::Chat(chat) => cli::chat::run(context, chat).await,
-        Command::Completions { shell } => cli::completions::run(shell, &mut help::command()),
+        Command::Completions { shell } => cli::completions::run(shell, &mut help::root_command()),
         Command::Config(command) => setup::config::run(context, &command).await,
         Command::Db(command) => cli::db::run(context, command).await,
         Command::Dead(command) => cli::dead::run(context, command).await,
@@ -153,15 +155,15 @@ async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit,
         Command::Help { .. } => Ok(Exit::Done),
         Command::Init(init) => setup::init::run(context, *init).await,
         Command::Job(command) => cli::jobs::run(context, command).await,
-        Command::Link(link) => cli::people::link(context, link).await,
+        Command::Link(link) => cli::people::link_session(context, link).await,
         Command::Mcp(command) => cli::mcp::run(context, command).await,
         Command::Memory(command) => cli::memory::run(context, command).await,
         Command::Models(args) => cli::models::run(context, args).await,
-        Command::Pair(command) => cli::people::pair(context, command).await,
-        Command::People(command) => cli::people::people(context, command).await,
-        Command::Recover(recover) => cli::copies::recover(context, recover).await,
+        Command::Pair(command) => cli::people::run_pair(context, command).await,
+        Command::People(command) => cli::people::run_people(context, command).await,
+        Command::Recover(recover) => cli::copies::recover_log(context, recover).await,
         Command::Replay(replay) => cli::replay::run(context, replay).await,
-        Command::Restore(restore) => cli::copies::restore(context, restore).await,
+        Command::Restore(restore) => cli::copies::restore_log(context, restore).await,
         Command::Run(run) => cli::run::run(context, run).await,
         Command::Schedule(command) => cli::schedule::run(context, command).await,
         Command::Send(send) => cli::send::run(context, send).await,
@@ -169,7 +171,7 @@ async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit,
         Command::Sessions(command) => cli::sessions::run(context, command).await,
         Command::Skills(command) => cli::skills::run(context, command).await,
         Command::Status(status) => cli::status::run(context, status).await,
-        Command::Subscribers(command) => cli::events::subscribers(context, command).await,
+        Command::Subscribers(command) => cli::events::run_subscribers(context, command).await,
         Command::Prompt(prompt) => cli::prompt::run(context, prompt).await,
         Command::Tasks(tasks) => cli::tasks::run(context, tasks).await,
         Command::Trace(trace) => cli::trace::run(context, trace).await,
@@ -188,7 +190,7 @@ mod tests {
     #[test]
     fn workers_leave_one_core_to_the_log() {
         for (cores, expected) in [(1, 1), (2, 1), (4, 3), (64, 4)] {
-            assert_eq!(workers(cores), expected, "{cores}");
+            assert_eq!(worker_count(cores), expected, "{cores}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, OnceLock};
 
-use avocet_config::{ConfigError, Document, Log, LogFormat};
+use avocet_config::{ConfigDocument, ConfigError, LogConfig, LogFormat};
 use avocet_protocol::clock::Clock;
 use avocet_supervise::Group;
 use avocet_text::nearest;
@@ -44,8 +44,8 @@ const OTHER_PARTS: [&str; 3] = ["avocet", "avocet_channel_kit", "avocet_methods"
 const QUIET: &str = "rmcp=off";
 
 /// Checks `[log]`.
-pub(crate) fn check(document: &Document, log: &Log) -> Result<(), ConfigError> {
-    level(&log.level).map(drop).map_err(|error| {
+pub(crate) fn check_log(document: &ConfigDocument, log: &LogConfig) -> Result<(), ConfigError> {
+    parse_level(&log.level).map(drop).map_err(|error| {
         let error = match document.get("log.level").and_then(|value| value.as_str()) {
             Some(value) if document.shown("log.level", value) == value => error,
             _ => "the value of the reference is not a level".to_owned(),
@@ -58,7 +58,7 @@ pub(crate) fn check(document: &Document, log: &Log) -> Result<(), ConfigError> {
 ///
 /// # Errors
 /// The invalid word, and the word that was probably meant.
-pub(crate) fn level(text: &str) -> Result<String, String> {
+pub(crate) fn parse_level(text: &str) -> Result<String, String> {
     for part in text.split(',').map(str::trim) {
         match part.split_once('=') {
             None => check_level(part)?,
@@ -129,7 +129,7 @@ fn check_part(part: &str) -> Result<(), String> {
 
 /// Logs to stderr, for a daemon.
 pub(crate) fn to_stderr(
-    log: &Log,
+    log: &LogConfig,
     level: Option<&str>,
     clock: &Arc<dyn Clock>,
     group: &Group,
@@ -141,9 +141,9 @@ pub(crate) fn to_stderr(
         (LogFormat::Text, false) => Form::Plain,
     };
     let (format, clock) = (log.format, clock.clone());
-    stderr::queue(group, move |lines| dropped(format, clock.as_ref(), lines))?;
+    stderr::start_queue(group, move |lines| dropped_line(format, clock.as_ref(), lines))?;
     let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter(level.unwrap_or(&log.level))?)
+        .with_env_filter(make_filter(level.unwrap_or(&log.level))?)
         .with_ansi(coloured)
         .with_writer(Redacting::new(|| Stderr, form));
     match log.format {
@@ -177,13 +177,13 @@ fn keep_level(set: SetFilter) {
 /// Changes the level of the log to stderr. A log elsewhere keeps its level.
 pub(crate) fn set_level(level: &str) {
     let Some(set) = SET_FILTER.get() else { return };
-    if !filter(level).is_ok_and(set) {
+    if !make_filter(level).is_ok_and(set) {
         tracing::warn!(level, "cannot change the level of the log");
     }
 }
 
 /// Formats the line in place of dropped lines.
-fn dropped(format: LogFormat, clock: &dyn Clock, lines: u64) -> String {
+fn dropped_line(format: LogFormat, clock: &dyn Clock, lines: u64) -> String {
     const TARGET: &str = "avocet::stderr";
     let text = format!("dropped {lines} log lines: stderr is not read");
     let at = clock.now().0;
@@ -205,7 +205,7 @@ fn dropped(format: LogFormat, clock: &dyn Clock, lines: u64) -> String {
 pub(crate) fn to_remarks(level: Option<&str>) -> Result<flume::Receiver<String>, Failure> {
     let (remarks, shown) = flume::bounded(64);
     tracing_subscriber::fmt()
-        .with_env_filter(filter(level.unwrap_or("warn"))?)
+        .with_env_filter(make_filter(level.unwrap_or("warn"))?)
         .with_ansi(false)
         .without_time()
         .with_target(false)
@@ -214,7 +214,7 @@ pub(crate) fn to_remarks(level: Option<&str>) -> Result<flume::Receiver<String>,
     Ok(shown)
 }
 
-fn filter(level: &str) -> Result<EnvFilter, Failure> {
+fn make_filter(level: &str) -> Result<EnvFilter, Failure> {
     EnvFilter::try_new(format!("{QUIET},{level}")).map_err(|_| {
         let message =
             format!("{level:?} is not a log level; give error, warn, info, debug or trace");

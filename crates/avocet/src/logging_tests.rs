@@ -16,7 +16,7 @@ fn level_takes_levels_and_levels_of_parts() {
         "info,rustls=error",
     ];
     for text in good {
-        assert_eq!(level(text), Ok(text.to_owned()));
+        assert_eq!(parse_level(text), Ok(text.to_owned()));
     }
 }
 
@@ -42,7 +42,7 @@ fn level_refuses_unknown_words_and_suggests_the_nearest() {
         ("info,a[b]=debug", "\"a[b]\" is not a part of the program"),
     ];
     for (text, expected) in table {
-        let error = level(text).unwrap_err();
+        let error = parse_level(text).unwrap_err();
         assert!(error.starts_with(expected), "{text}: {error}");
     }
 }
@@ -91,12 +91,12 @@ fn crate_in_reads_both_forms_of_a_manifest() {
 #[test]
 fn dropped_is_a_line_in_the_format_of_the_log() {
     let clock = ManualClock::default();
-    let text = dropped(LogFormat::Text, &clock, 312);
+    let text = dropped_line(LogFormat::Text, &clock, 312);
     assert!(
         text.ends_with("  WARN avocet::stderr: dropped 312 log lines: stderr is not read\n"),
         "{text}"
     );
     let json: serde_json::Value =
-        serde_json::from_str(&dropped(LogFormat::Json, &clock, 3)).unwrap();
+        serde_json::from_str(&dropped_line(LogFormat::Json, &clock, 3)).unwrap();
     assert_eq!((json["level"].as_str(), json["lines"].as_u64()), (Some("WARN"), Some(3)));
 }

@@ -1,5 +1,5 @@
 //! The program.
 
 fn main() -> std::process::ExitCode {
-    avocet::main(avocet::Otherwise::default())
+    avocet::main(avocet::CommandOverrides::default())
 }

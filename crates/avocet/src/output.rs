@@ -15,7 +15,7 @@ use crate::exit::{Exit, Failure};
 use crate::{redaction, stderr};
 
 /// Prints lines. A reader that stops early, as in `| head`, is no failure.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
+pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
     write_out(&printable(text))
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn erase_rows(rows: usize) -> Result<(), Failure> {
 ///
 /// # Errors
 /// [`Failure`] without a terminal: the option `--yes` is needed.
-pub(crate) fn confirmed(question: &str) -> Result<bool, Failure> {
+pub(crate) fn ask_confirmation(question: &str) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
         let message = "there is no terminal to ask on; give --yes";
         return Err(Failure::new(Exit::Failed, message));
@@ -46,7 +46,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 }
 
 /// Prints a value as JSON, or as a text for people.
-pub(crate) fn show(
+pub(crate) fn print_result(
     json: bool,
     value: &impl Serialize,
     text: impl FnOnce() -> String,
@@ -54,7 +54,7 @@ pub(crate) fn show(
     if json {
         print_json(value)?;
     } else {
-        print(&text())?;
+        print_text(&text())?;
     }
     Ok(Exit::Done)
 }
@@ -76,7 +76,7 @@ pub(crate) enum LineChange {
 }
 
 impl DifferenceLine {
-    pub(crate) fn same(text: String) -> Self {
+    pub(crate) fn without_colours(text: String) -> Self {
         Self { change: LineChange::Same, text }
     }
 
@@ -129,17 +129,17 @@ fn reaches_reader(text: &str) -> Result<bool, Failure> {
 }
 
 /// Prints the reason why a command failed, without secrets.
-pub(crate) fn error(text: &str) {
-    complain("error:", "31", text);
+pub(crate) fn print_error(text: &str) {
+    print_labelled("error:", "31", text);
 }
 
 /// Prints a warning about the effects of a command.
-pub(crate) fn warning(text: &str) {
-    complain("warning:", "33", text);
+pub(crate) fn print_warning(text: &str) {
+    print_labelled("warning:", "33", text);
 }
 
-fn complain(label: &str, colour: &str, text: &str) {
-    let text = redaction::redactor().redact(text).into_owned();
+fn print_labelled(label: &str, colour: &str, text: &str) {
+    let text = redaction::shared_redactor().redact(text).into_owned();
     let label = if io::stderr().is_terminal() {
         format!("\u{1b}[1;{colour}m{label}\u{1b}[0m")
     } else {
@@ -149,7 +149,7 @@ fn complain(label: &str, colour: &str, text: &str) {
 }
 
 /// Formats a moment to the minute, in the reader's time zone.
-pub(crate) fn moment(at: Timestamp, zone: &TimeZone) -> String {
+pub(crate) fn format_moment(at: Timestamp, zone: &TimeZone) -> String {
     match jiff::Timestamp::from_millisecond(at.0) {
         Ok(moment) => moment.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
         Err(_) => at.0.to_string(),
@@ -157,20 +157,20 @@ pub(crate) fn moment(at: Timestamp, zone: &TimeZone) -> String {
 }
 
 /// Formats the time since a moment.
-pub(crate) fn ago(at: Timestamp, now: Timestamp) -> String {
-    format!("{} ago", span(at.until(now).as_secs()))
+pub(crate) fn format_age(at: Timestamp, now: Timestamp) -> String {
+    format!("{} ago", format_span(at.until(now).as_secs()))
 }
 
 /// Describes the last failure, if there was one: `; last failure 2 h 3 min ago: no connection`.
 pub(crate) fn last_failure(last: &LastExchanges, now: Timestamp) -> String {
     let failure = last.failure.as_ref();
     failure.map_or_else(String::new, |last| {
-        format!("; last failure {}: {}", ago(last.at, now), last.reason)
+        format!("; last failure {}: {}", format_age(last.at, now), last.reason)
     })
 }
 
 /// Formats a time span for people.
-pub(crate) fn span(seconds: u64) -> String {
+pub(crate) fn format_span(seconds: u64) -> String {
     match (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60) {
         (0, 0, 0, seconds) => format!("{seconds} s"),
         (0, 0, minutes, _) => format!("{minutes} min"),
@@ -202,7 +202,7 @@ mod tests {
         let table =
             [(0, "0 s"), (59, "59 s"), (60, "1 min"), (3661, "1 h 1 min"), (90_000, "1 d 1 h")];
         for (seconds, text) in table {
-            assert_eq!(span(seconds), text);
+            assert_eq!(format_span(seconds), text);
         }
     }
 }

@@ -20,7 +20,7 @@ static KNOWN: LazyLock<Arc<Redactor>> = LazyLock::new(Arc::default);
 
 /// Adds secrets to keep out, also for redactors that others hold already. Call this before any output
 /// about the configuration.
-pub(crate) fn learn(secrets: &[Secret]) {
+pub(crate) fn learn_secrets(secrets: &[Secret]) {
     KNOWN.learn(secrets.iter().cloned());
 }
 
@@ -33,19 +33,19 @@ pub(crate) fn without_login(address: &str) -> Option<String> {
 }
 
 /// Returns the redactor for all secrets learned so far.
-pub(crate) fn redactor() -> Arc<Redactor> {
+pub(crate) fn shared_redactor() -> Arc<Redactor> {
     KNOWN.clone()
 }
 
 /// Installs a panic hook that removes secrets.
 pub(crate) fn in_panics() {
     set_hook(Box::new(|info| {
-        let text = said(info, &Backtrace::capture());
-        stderr::write(&printable(&redactor().redact(&text)));
+        let text = panic_text(info, &Backtrace::capture());
+        stderr::write(&printable(&shared_redactor().redact(&text)));
     }));
 }
 
-fn said(info: &PanicHookInfo<'_>, backtrace: &Backtrace) -> String {
+fn panic_text(info: &PanicHookInfo<'_>, backtrace: &Backtrace) -> String {
     let thread = thread::current();
     let name = thread.name().unwrap_or("unnamed");
     match backtrace.status() {
@@ -94,7 +94,7 @@ fn with_colours(event: &str) -> String {
 #[derive(Debug)]
 pub(crate) struct Redacting<M> {
     to: M,
-    /// `None` means [`redactor`] at the time of the event: a chat that starts a daemon itself
+    /// `None` means [`shared_redactor`] at the time of the event: a chat that starts a daemon itself
     /// learns the daemon's secrets after its log has begun.
     redactor: Option<Arc<Redactor>>,
     form: Form,
@@ -111,7 +111,7 @@ impl<'m, M: MakeWriter<'m>> MakeWriter<'m> for Redacting<M> {
     type Writer = EventWriter<M::Writer>;
 
     fn make_writer(&'m self) -> Self::Writer {
-        let redactor = self.redactor.clone().unwrap_or_else(redactor);
+        let redactor = self.redactor.clone().unwrap_or_else(shared_redactor);
         let (text, form) = (Vec::new(), self.form);
         EventWriter { to: self.to.make_writer(), text, redactor, form }
     }

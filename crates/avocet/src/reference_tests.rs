@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 
-use avocet_config::{GatewayClient, ProfileKeys, ScheduleTable, Settings, keys, schema};
+use avocet_config::{ConfigSettings, GatewayClient, ProfileKeys, ScheduleTable, keys, schema};
 use avocet_http::{HookConfig, HttpConfig, HttpToken};
 use avocet_llm::{EmbeddingsConfig, ModelConfig, SpeechConfig, TranscriptionConfig};
 use avocet_mcp::McpServerConfig;
@@ -66,7 +66,7 @@ impl ConfigTable {
 fn tables() -> Vec<ConfigTable> {
     let model = ("models.\"PROVIDER/MODEL\"", "models.\"local/qwen3*\"");
     let mut tables = vec![
-        ConfigTable::new("", "", schema::<Settings>()),
+        ConfigTable::new("", "", schema::<ConfigSettings>()),
         ConfigTable::new("agents.NAME", "agents.work", schema::<ProfileKeys>()),
         ConfigTable::new(model.0, model.1, schema::<ModelConfig>()),
         ConfigTable::new("gateway.clients.NAME", "gateway.clients.ci", schema::<GatewayClient>()),
@@ -195,7 +195,7 @@ fn defaults_of_config_get_are_those_of_the_example() {
     let mut text =
         "# The keys with a default in config.example.toml. A test writes this file.\n".to_owned();
     let mut heading = String::new();
-    for path in keys(&schema::<Settings>()) {
+    for path in keys(&schema::<ConfigSettings>()) {
         let (table, key) = path.rsplit_once('.').unwrap_or(("", &path));
         if let Some(value) = defaults.get(&(table.to_owned(), key.to_owned())) {
             if heading != table {

@@ -14,7 +14,7 @@ mod services;
 
 use std::sync::Arc;
 
-use avocet_config::{ConfigError, Document, Settings};
+use avocet_config::{ConfigDocument, ConfigError, ConfigSettings};
 use avocet_protocol::clock::Clock;
 use avocet_supervise::SystemClock;
 use avocet_tools::{BUILT_IN, ToolRegistry};
@@ -23,15 +23,16 @@ use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 
 pub(crate) use channels::{
-    AccountId, ChannelDirectory, ChannelProgram, Channels, ConfiguredChannel, channels,
-    directories, web_channel, webhooks,
+    AccountId, ChannelDirectory, ChannelProgram, Channels, ConfiguredChannel, channel_directories,
+    channel_webhooks, make_channels, web_channel,
 };
 pub(crate) use child_access::ChildAccess;
 pub(crate) use key_error::key_error;
-pub(crate) use providers::{model, unnamed_model};
+pub(crate) use providers::{make_model, unnamed_model};
 pub(crate) use services::{
-    ConfiguredEmbedder, MCP_SERVERS, WEB_SEARCH, embedder, hosts, http, mcp_servers, open_hosts,
-    speech, spoken_answers, telemetry, transcribe, transcription, web_search,
+    ConfiguredEmbedder, MCP_SERVERS, WEB_SEARCH, configured_embedder, http_plan, make_transcriber,
+    mcp_servers, open_hosts, opened_hosts, speech_endpoint, spoken_answers, telemetry_config,
+    transcription_endpoint, web_search,
 };
 
 #[cfg(test)]
@@ -59,7 +60,7 @@ pub(crate) const CHANNELS: &[ChannelKind] = &[
 ];
 
 /// Returns the names of the tools that a configuration may mention.
-pub(crate) fn tools(context: &CommandContext) -> Result<Vec<String>, Failure> {
+pub(crate) fn tool_names(context: &CommandContext) -> Result<Vec<String>, Failure> {
     let mut added = ToolRegistry::new(context.clock.clone());
     (context.otherwise.add_tools)(&mut added)
         .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
@@ -70,12 +71,15 @@ pub(crate) fn tools(context: &CommandContext) -> Result<Vec<String>, Failure> {
 }
 
 /// Checks the tables of all components, as far as they were read.
-pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), ConfigError> {
-    providers::check(document, settings)?;
-    directories(document)?;
+pub(crate) fn check_components(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
+) -> Result<(), ConfigError> {
+    providers::check_providers(document, settings)?;
+    channel_directories(document)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    channels(document, settings, &clock)?;
-    services::check(document, settings, &clock)
+    make_channels(document, settings, &clock)?;
+    services::check_services(document, settings, &clock)
 }
 
 #[cfg(test)]

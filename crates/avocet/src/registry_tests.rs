@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use avocet_channel_kit::GroupConfig;
-use avocet_config::{ConfigError, Document, ProfileKeys, Settings, keys, schema};
+use avocet_config::{ConfigDocument, ConfigError, ConfigSettings, ProfileKeys, keys, schema};
 use avocet_external::ExternalGroup;
 use avocet_http::{HookConfig, HttpConfig, HttpToken};
 use avocet_llm::{EmbeddingsConfig, ModelConfig, OpenAiConfig, SpeechConfig, TranscriptionConfig};
@@ -17,18 +17,18 @@ use avocet_text::Secret;
 use avocet_tools::SearchConfig;
 use serde_json::{Value, json};
 
-use super::{CHANNELS, DeclaredTable, PROVIDERS, channels, providers};
+use super::{CHANNELS, DeclaredTable, PROVIDERS, make_channels, providers};
 use crate::components::models;
 
 /// Checks the tables as a start does.
-fn check(document: &Document, settings: &Settings) -> Result<(), ConfigError> {
-    super::check(document, settings)?;
-    models::check(document, settings)
+fn check(document: &ConfigDocument, settings: &ConfigSettings) -> Result<(), ConfigError> {
+    super::check_components(document, settings)?;
+    models::check_models(document, settings)
 }
 
 const EXAMPLE: &str = include_str!("../../../config.example.toml");
 
-fn parse(text: &str) -> Document {
+fn parse(text: &str) -> ConfigDocument {
     let environment = |name: &str| match name {
         "DISCORD_TOKEN" => Some("a.b.c".to_owned()),
         "DISCORD_PROXY" | "TELEGRAM_PROXY" => {
@@ -37,11 +37,11 @@ fn parse(text: &str) -> Document {
         "TELEGRAM_TOKEN" => Some("1:a".to_owned()),
         name => Some(format!("the-value-of-{name}")),
     };
-    Document::parse(text.to_owned(), None, &environment).unwrap()
+    ConfigDocument::parse(text.to_owned(), None, &environment).unwrap()
 }
 
 /// The example with the keys that have no default: those whose `#` stands directly before a name.
-fn whole() -> Document {
+fn whole() -> ConfigDocument {
     let line = |line: &str| match line.strip_prefix('#') {
         Some(key) if key.starts_with(|c: char| c.is_ascii_lowercase() || c == '[') => {
             format!("{key}\n")
@@ -98,7 +98,7 @@ fn shown_tables() -> Vec<(String, DeclaredTable)> {
 #[test]
 fn example_configuration_names_every_key() {
     let document = whole();
-    let mut expected = keys(&schema::<Settings>());
+    let mut expected = keys(&schema::<ConfigSettings>());
     for (path, table) in shown_tables() {
         expected.extend(keys(&(table.schema)()).into_iter().map(|key| format!("{path}.{key}")));
     }
@@ -119,9 +119,10 @@ fn example_configuration_names_every_key() {
 #[test]
 fn example_configuration_shows_the_defaults() {
     let document = parse(EXAMPLE);
-    let shown: Settings = document.table("").unwrap();
-    let shown = Settings { providers: Default::default(), channels: Default::default(), ..shown };
-    same(&shown, &Settings::default());
+    let shown: ConfigSettings = document.table("").unwrap();
+    let shown =
+        ConfigSettings { providers: Default::default(), channels: Default::default(), ..shown };
+    same(&shown, &ConfigSettings::default());
     let document = whole();
     let tables = shown_tables();
     for (path, table) in tables.iter().filter(|(path, _)| path != "tools.web_search") {
@@ -164,7 +165,8 @@ fn channel_has_one_account_or_a_table_for_each() {
     for (text, expected) in cases {
         let document = parse(text);
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-        let found = channels(&document, &document.table("").unwrap(), &clock).unwrap().channels;
+        let found =
+            make_channels(&document, &document.table("").unwrap(), &clock).unwrap().channels;
         let names =
             found.iter().map(|one| format!("{}:{}", one.channel.name(), one.channel.account()));
         let always = ["terminal:local", "web:console"];
@@ -234,7 +236,7 @@ fn provider_headers_and_extra_body_may_use_variables() {
          extra_body = { top_p = 0.9, chat_template_kwargs = { enable_thinking = false } }\n",
     );
     check(&document, &document.table("").unwrap()).unwrap();
-    let config: OpenAiConfig = providers::table(&document, "providers.local").unwrap();
+    let config: OpenAiConfig = providers::read_table(&document, "providers.local").unwrap();
     assert_eq!(config.headers["X-Key.1"].expose(), "the-value-of-KEY");
     assert_eq!(config.extra_body["chat_template_kwargs"]["enable_thinking"], false);
     let document = parse("[providers.local]\nkind = \"openai\"\ntemperature = 3\n");
@@ -253,7 +255,7 @@ fn check_error_names_the_line_of_an_invalid_value() {
     assert!(error.contains(says) && error.contains('3'), "{error}");
     let off = parse("");
     let settings = off.table("").unwrap();
-    let off = super::transcribe(&off, &settings, Arc::new(ManualClock::default())).unwrap();
+    let off = super::make_transcriber(&off, &settings, Arc::new(ManualClock::default())).unwrap();
     assert!(off.is_none());
 }
 
@@ -351,8 +353,9 @@ fn check_error_of_the_http_interface_names_the_line() {
         [http.tokens.b]\ntoken = \"${B}\"\nchats = [\"*\"]\n[hooks.c]\nsecret = \"${C}\"\n\
         session = \"terminal:local:c\"\ntext = \"{{ action }}\"\n[channels.telegram]\n\
         token = \"${D}\"\nwebhook = \"https://bus.example\"\n";
-    let references = avocet_config::References::Possible;
-    let document = Document::parse_with(text.to_owned(), None, &|_| None, references).unwrap();
+    let references = avocet_config::UsedReferences::Possible;
+    let document =
+        ConfigDocument::parse_with(text.to_owned(), None, &|_| None, references).unwrap();
     check(&document, &document.table("").unwrap()).unwrap();
 }
 

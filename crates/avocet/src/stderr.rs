@@ -1,4 +1,4 @@
-//! The standard error of this process. After [`queue`] is called, output goes through a bounded
+//! The standard error of this process. After [`start_queue`] is called, output goes through a bounded
 //! queue and its own thread, so that a pipe without a reader blocks only that thread.
 
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ static QUEUE: OnceLock<Arc<Queue>> = OnceLock::new();
 
 /// Puts all further output into a queue. `dropped` formats the log line for a number of dropped
 /// lines.
-pub(crate) fn queue(
+pub(crate) fn start_queue(
     group: &Group,
     dropped: impl Fn(u64) -> String + Send + 'static,
 ) -> io::Result<()> {

@@ -12,7 +12,7 @@ use crate::AgentTools;
 /// The agents.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Agents {
+pub struct AgentsConfig {
     /// The settings that all agents inherit.
     pub defaults: AgentDefaults,
     /// Agents for some sessions, by name: see [`profiles`](crate::profiles).

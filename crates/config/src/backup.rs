@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 /// Copies of the database that the daemon makes at intervals, each checked after it was written.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Backup {
+pub struct BackupConfig {
     /// The directory for the copies. Without this key, no copies are made.
     pub directory: Option<PathBuf>,
     /// The time from one copy to the next, in minutes, hours or days: `30m`, `6h` or `1d`. At least
@@ -23,7 +23,7 @@ pub struct Backup {
     pub keep: usize,
 }
 
-impl Default for Backup {
+impl Default for BackupConfig {
     fn default() -> Self {
         Self { directory: None, every: Duration::from_hours(24), keep: 7 }
     }
@@ -53,12 +53,13 @@ fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::
 
 #[cfg(test)]
 mod tests {
-    use crate::Document;
+    use crate::ConfigDocument;
 
     use super::*;
 
-    fn read(text: &str) -> Result<Backup, String> {
-        let document = Document::parse(text.to_owned(), None, &|_| None).map_err(|e| e.to_string());
+    fn read(text: &str) -> Result<BackupConfig, String> {
+        let document =
+            ConfigDocument::parse(text.to_owned(), None, &|_| None).map_err(|e| e.to_string());
         document?.table("backup").map_err(|error| error.to_string())
     }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 /// in tokens only; `unpriced_day_tokens` is for such models alone.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Budgets {
+pub struct BudgetsConfig {
     /// Maximum cost of one turn, in US dollars. Default: 5.0.
     #[serde(deserialize_with = "dollars")]
     pub turn_usd: Option<f64>,
@@ -37,13 +37,13 @@ pub struct Budgets {
     pub unpriced_day_tokens: Option<u64>,
 }
 
-impl Budgets {
+impl BudgetsConfig {
     /// The keys whose limits are in dollars.
     pub const IN_DOLLARS: [&str; 3] =
         ["budgets.turn_usd", "budgets.day_usd", "budgets.session_usd"];
 }
 
-impl Default for Budgets {
+impl Default for BudgetsConfig {
     fn default() -> Self {
         Self {
             turn_usd: Some(5.0),
@@ -80,12 +80,13 @@ fn read_limit<'de, D: Deserializer<'de>, T>(
 
 #[cfg(test)]
 mod tests {
-    use crate::Document;
+    use crate::ConfigDocument;
 
     use super::*;
 
-    fn read(text: &str) -> Result<Budgets, String> {
-        let document = Document::parse(text.to_owned(), None, &|_| None).map_err(|e| e.to_string());
+    fn read(text: &str) -> Result<BudgetsConfig, String> {
+        let document =
+            ConfigDocument::parse(text.to_owned(), None, &|_| None).map_err(|e| e.to_string());
         document?.table("budgets").map_err(|error| error.to_string())
     }
 

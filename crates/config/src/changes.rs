@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::Document;
+use crate::ConfigDocument;
 use crate::reader::is_for_secrets;
 
 /// The path of a key: the names of its tables, and its own name. Names may contain dots.
@@ -52,7 +52,7 @@ impl fmt::Display for KeyPath {
     }
 }
 
-impl Document {
+impl ConfigDocument {
     /// Returns the keys whose values differ in a newer version of this document. References are
     /// compared by their values.
     #[must_use]
@@ -146,9 +146,9 @@ fn put_value(table: &mut Value, like: Option<&Value>, names: &[String], value: O
 mod tests {
     use super::*;
 
-    fn document(text: &str) -> Document {
+    fn document(text: &str) -> ConfigDocument {
         let environment = |name: &str| Some(format!("value of {name}"));
-        Document::parse(text.to_owned(), None, &environment).unwrap()
+        ConfigDocument::parse(text.to_owned(), None, &environment).unwrap()
     }
 
     fn changed(old: &str, new: &str) -> String {

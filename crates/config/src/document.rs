@@ -16,13 +16,13 @@ use toml::de::DeTable;
 use crate::environment::Environment;
 use crate::error::ConfigError;
 use crate::keys::{has_free_keys, known_keys, schema, suggest_key, table_properties};
-use crate::reader::{References, TableReader, Unresolved, is_for_secrets};
+use crate::reader::{TableReader, UnresolvedValue, UsedReferences, is_for_secrets};
 use crate::syntax;
 
-/// A parsed configuration file with its references to secrets replaced. [`Document::table`] turns a
+/// A parsed configuration file with its references to secrets replaced. [`ConfigDocument::table`] turns a
 /// table into a type.
 #[derive(Debug, Clone)]
-pub struct Document {
+pub struct ConfigDocument {
     path: Option<PathBuf>,
     text: String,
     pub(crate) root: Value,
@@ -32,10 +32,10 @@ pub struct Document {
     pub(crate) secret: BTreeSet<String>,
     /// The values of references, and the contents of keys for secrets.
     pub(crate) secrets: Vec<Secret>,
-    pub(crate) unresolved: Vec<Unresolved>,
+    pub(crate) unresolved: Vec<UnresolvedValue>,
 }
 
-impl Document {
+impl ConfigDocument {
     /// Creates a document without a file: every key has its default.
     #[must_use]
     pub fn empty() -> Self {
@@ -57,12 +57,13 @@ impl Document {
     pub fn read(
         path: &Path,
         environment: Environment<'_>,
-        references: References,
+        references: UsedReferences,
     ) -> Result<Self, ConfigError> {
         let unreadable = |message: String| ConfigError {
             path: Some(path.to_owned()),
             place: None,
             key: None,
+            is_unknown_key: false,
             message,
         };
         let mut bytes = Vec::new();
@@ -94,7 +95,7 @@ impl Document {
         path: Option<PathBuf>,
         environment: Environment<'_>,
     ) -> Result<Self, ConfigError> {
-        Self::parse_with(text, path, environment, References::All)
+        Self::parse_with(text, path, environment, UsedReferences::All)
     }
 
     /// Reads a text and replaces the given references.
@@ -105,7 +106,7 @@ impl Document {
         text: String,
         path: Option<PathBuf>,
         environment: Environment<'_>,
-        references: References,
+        references: UsedReferences,
     ) -> Result<Self, ConfigError> {
         let mut document = Self { path, text, ..Self::empty() };
         let text = document.text.clone();
@@ -211,7 +212,7 @@ impl Document {
 
     /// Returns the values that were left out because a reference in them has no value here.
     #[must_use]
-    pub fn unresolved(&self) -> &[Unresolved] {
+    pub fn unresolved(&self) -> &[UnresolvedValue] {
         &self.unresolved
     }
 
@@ -257,7 +258,8 @@ impl Document {
         let (table, key) = path.rsplit_once('.').unwrap_or(("", path));
         let place = if table.is_empty() { String::new() } else { format!(" in [{table}]") };
         let meant = suggest_key(key, known);
-        self.error_at(path, format!("unknown key `{key}`{place}; {meant}"))
+        let error = self.error_at(path, format!("unknown key `{key}`{place}; {meant}"));
+        ConfigError { is_unknown_key: true, ..error }
     }
 
     pub(crate) fn error(&self, span: Option<Range<usize>>, message: String) -> ConfigError {
@@ -267,7 +269,7 @@ impl Document {
             let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
             (line, column)
         });
-        ConfigError { path: self.path.clone(), place, key: None, message }
+        ConfigError { path: self.path.clone(), place, key: None, is_unknown_key: false, message }
     }
 
     /// Checks that a table has only keys that its type has, or `also`. A table without keys needs no

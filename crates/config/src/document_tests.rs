@@ -3,16 +3,16 @@ use std::fs;
 use serde::Deserialize;
 
 use super::*;
-use crate::{Settings, keys};
+use crate::{ConfigSettings, keys};
 
-fn parse(text: &str) -> Result<Document, ConfigError> {
+fn parse(text: &str) -> Result<ConfigDocument, ConfigError> {
     let environment = |name: &str| (name == "KEY").then(|| "sk-secret".to_owned());
-    Document::parse(text.to_owned(), Some("avocet.toml".into()), &environment)
+    ConfigDocument::parse(text.to_owned(), Some("avocet.toml".into()), &environment)
 }
 
-fn settings(text: &str) -> Result<Settings, String> {
+fn settings(text: &str) -> Result<ConfigSettings, String> {
     let document = parse(text).map_err(|error| error.to_string())?;
-    document.table::<Settings>("").map_err(|error| error.to_string())
+    document.table::<ConfigSettings>("").map_err(|error| error.to_string())
 }
 
 #[track_caller]
@@ -38,7 +38,7 @@ fn document_values_override_the_defaults() {
     )
     .unwrap();
     assert_eq!(settings.data_dir, Some("/var/lib/avocet".into()));
-    assert_eq!(settings.durability, crate::Durability::Process);
+    assert_eq!(settings.durability, crate::LogDurability::Process);
     assert_eq!(settings.agents.defaults.max_tool_iterations, 16);
     assert_eq!(settings.providers["local"]["api_key"], "sk-secret");
 }
@@ -129,7 +129,8 @@ fn document_table_deserialises_the_table_of_a_component() {
 fn document_read_names_a_file_that_it_cannot_read() {
     let directory = tempfile::TempDir::new().unwrap();
     let path = directory.path().join("none.toml");
-    let read = || Document::read(&path, &|_| None, References::All).unwrap_err().to_string();
+    let read =
+        || ConfigDocument::read(&path, &|_| None, UsedReferences::All).unwrap_err().to_string();
     assert_eq!(read(), format!("{}: there is no such file", path.display()));
     fs::write(&path, b"a = \"\xff\"").unwrap();
     assert_eq!(read(), format!("{}: it is not UTF-8 text (at byte 5)", path.display()));
@@ -141,7 +142,7 @@ fn document_read_names_a_file_that_it_cannot_read() {
 
 #[test]
 fn keys_lists_the_keys_of_a_type() {
-    let keys = keys(&schema::<Settings>());
+    let keys = keys(&schema::<ConfigSettings>());
     assert!(keys.contains(&"agents.defaults.model".to_owned()), "{keys:?}");
     assert!(keys.contains(&"providers".to_owned()), "{keys:?}");
     assert!(keys.contains(&"sessions.queue_mode".to_owned()), "{keys:?}");
@@ -187,12 +188,12 @@ fn document_leaves_unset_references_unresolved_if_their_value_is_unused() {
         api_key = \"${NO_KEY}\"\nbase_url = \"${NO_URL}\"\nheaders = { \"X\" = \"${KEY}\" }\n";
     let read = |references| {
         let environment = |name: &str| (name == "KEY").then(|| "sk-secret".to_owned());
-        Document::parse_with(text.to_owned(), None, &environment, references)
+        ConfigDocument::parse_with(text.to_owned(), None, &environment, references)
     };
-    let error = read(References::All).unwrap_err().to_string();
+    let error = read(UsedReferences::All).unwrap_err().to_string();
     assert!(error.contains("NO_KEY is not set"), "{error}");
 
-    let possible = read(References::Possible).unwrap();
+    let possible = read(UsedReferences::Possible).unwrap();
     let missing: Vec<_> = possible.unresolved().iter().map(|one| one.error.to_string()).collect();
     assert_eq!(
         missing,
@@ -207,7 +208,7 @@ fn document_leaves_unset_references_unresolved_if_their_value_is_unused() {
     assert!(possible.is_unresolved("providers.local.api_key"));
     assert!(!possible.is_whole("providers.local") && possible.is_whole("providers.loc"));
 
-    let places = read(References::Places).unwrap();
+    let places = read(UsedReferences::Places).unwrap();
     assert_eq!(places.get("data_dir").unwrap(), "/data/sk-secret");
     assert_eq!(places.get("providers.local.headers.X").unwrap(), "unresolved");
     assert_eq!(places.unresolved().len(), 3);
@@ -221,20 +222,21 @@ fn document_resolves_references_only_in_keys_whose_values_are_used() {
         None
     };
     let text = "[providers.local]\napi_key = \"${KEY}\"\n[gateway]\nsocket = \"${NO_PLACE}/s\"\n";
-    let read = Document::parse_with(text.to_owned(), None, &environment, References::Places);
+    let read =
+        ConfigDocument::parse_with(text.to_owned(), None, &environment, UsedReferences::Places);
     assert!(read.unwrap_err().to_string().contains("NO_PLACE is not set"));
     assert_eq!(*asked.borrow(), ["NO_PLACE"]);
 }
 
 #[test]
 fn document_refuses_a_malformed_reference_in_any_key() {
-    for references in [References::All, References::Possible, References::Places] {
+    for references in [UsedReferences::All, UsedReferences::Possible, UsedReferences::Places] {
         for (reference, error) in [
             ("${KEY", "lacks a closing brace"),
             ("${credential:a/b}", "is not the name of a credential"),
         ] {
             let text = format!("[providers.local]\napi_key = \"{reference}\"\n");
-            let read = Document::parse_with(text, None, &|_| None, references);
+            let read = ConfigDocument::parse_with(text, None, &|_| None, references);
             let refused = read.unwrap_err().to_string();
             assert!(refused.contains(error), "{references:?}: {refused}");
         }

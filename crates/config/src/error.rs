@@ -12,6 +12,8 @@ pub struct ConfigError {
     pub place: Option<(usize, usize)>,
     /// The path of the key: `agents.defaults.model`; `None` if the error is not about one key.
     pub key: Option<String>,
+    /// `true` if the key does not exist.
+    pub is_unknown_key: bool,
     /// The fault, and how to correct it.
     pub message: String,
 }

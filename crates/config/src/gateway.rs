@@ -14,7 +14,7 @@ const SHORTEST_TOKEN: usize = 16;
 /// The socket for other processes.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Gateway {
+pub struct GatewayConfig {
     /// The Unix socket. Only the daemon's user can enter its directory, unless there is a `group`.
     /// Default: `run/avocet.sock` in the data directory.
     pub socket: Option<PathBuf>,

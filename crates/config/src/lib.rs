@@ -24,22 +24,23 @@ mod skills;
 mod syntax;
 
 pub use agent_tools::AgentTools;
-pub use agents::{AgentDefaults, Agents, TaskModels};
-pub use backup::Backup;
-pub use budgets::Budgets;
+pub use agents::{AgentDefaults, AgentsConfig, TaskModels};
+pub use backup::BackupConfig;
+pub use budgets::BudgetsConfig;
 pub use changes::KeyPath;
-pub use document::Document;
+pub use document::ConfigDocument;
 pub use environment::Environment;
 pub use error::ConfigError;
-pub use gateway::{Gateway, GatewayClient};
+pub use gateway::{GatewayClient, GatewayConfig};
 pub use keys::{keys, schema};
 pub use memory::{ConsolidationSettings, MemorySettings};
-pub use profiles::{DEFAULT, DEFAULTS, Profile, ProfileKeys, profiles};
-pub use reader::{PLACES, References, Unresolved, is_for_secrets};
-pub use retention::Retention;
-pub use schedules::{Heartbeat, ScheduleTable};
+pub use profiles::{AgentProfile, DEFAULT, DEFAULTS, ProfileKeys, profiles};
+pub use reader::{PLACES, UnresolvedValue, UsedReferences, is_for_secrets};
+pub use retention::RetentionConfig;
+pub use schedules::{HeartbeatConfig, ScheduleTable};
 pub use settings::{
-    Attachments, Audit, Daemon, Durability, Log, LogFormat, Sandbox, Sessions, Settings,
+    AttachmentsConfig, AuditConfig, ConfigSettings, DaemonConfig, LogConfig, LogDurability,
+    LogFormat, SandboxConfig, SessionsConfig,
 };
-pub use shipped::{SHIPPED, Shipped};
-pub use skills::Skills;
+pub use shipped::{SHIPPED, ShippedProfile};
+pub use skills::SkillsConfig;

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::shipped::{SHIPPED, Shipped};
-use crate::{AgentDefaults, ConfigError, Document};
+use crate::shipped::{SHIPPED, ShippedProfile};
+use crate::{AgentDefaults, ConfigDocument, ConfigError};
 
 /// The table of the keys that every profile inherits.
 pub const DEFAULTS: &str = "defaults";
@@ -20,7 +20,7 @@ const LEAST_CONTEXT: u64 = 2000;
 
 /// One agent of the configuration.
 #[derive(Debug, Clone)]
-pub struct Profile {
+pub struct AgentProfile {
     /// The agent's table is `[agents.NAME]`.
     pub name: String,
     /// The agent's keys, its own and inherited ones.
@@ -33,7 +33,7 @@ pub struct Profile {
     own: BTreeSet<String>,
 }
 
-impl Profile {
+impl AgentProfile {
     /// Returns the path of a key in the configuration. The default profile usually has no table of
     /// its own.
     #[must_use]
@@ -79,10 +79,10 @@ pub struct ProfileKeys {
 ///
 /// # Errors
 /// [`ConfigError`] names the first unusable key, also if two agents claim the same sessions.
-pub fn profiles(document: &Document) -> Result<Vec<Profile>, ConfigError> {
+pub fn profiles(document: &ConfigDocument) -> Result<Vec<AgentProfile>, ConfigError> {
     let defaults: AgentDefaults = document.table(&profile_path(DEFAULTS))?;
     check_limits(document, &profile_path(DEFAULTS), &defaults)?;
-    let mut found: Vec<Profile> = Vec::new();
+    let mut found: Vec<AgentProfile> = Vec::new();
     let own = document.keys_at("agents")?;
     let shipped = SHIPPED.iter().map(|profile| profile.name);
     let names: BTreeSet<&str> = own.keys().map(String::as_str).chain(shipped).collect();
@@ -102,7 +102,7 @@ fn profile_path(name: &str) -> String {
     format!("agents.{name}")
 }
 
-fn read_profile(document: &Document, name: &str) -> Result<Profile, ConfigError> {
+fn read_profile(document: &ConfigDocument, name: &str) -> Result<AgentProfile, ConfigError> {
     let path = profile_path(name);
     // A misspelt `defaults` would become an agent without sessions.
     if name != DEFAULT && strsim::jaro_winkler(name, DEFAULTS) > 0.9 {
@@ -129,12 +129,13 @@ fn read_profile(document: &Document, name: &str) -> Result<Profile, ConfigError>
     let mut whole = document.keys_at(&profile_path(DEFAULTS))?;
     name_models(document, &profile_path(DEFAULTS), &mut whole)?;
     name_models(document, &path, &mut table)?;
-    let shipped = SHIPPED.iter().filter(|shipped| shipped.name == name).flat_map(Shipped::keys);
+    let shipped =
+        SHIPPED.iter().filter(|shipped| shipped.name == name).flat_map(ShippedProfile::keys);
     overlay_keys(&mut whole, shipped.collect());
     overlay_keys(&mut whole, table);
     let agent = document.read_as(&path, Value::Object(whole))?;
     check_limits(document, &path, &agent)?;
-    Ok(Profile { name: name.to_owned(), agent, sessions, people, own })
+    Ok(AgentProfile { name: name.to_owned(), agent, sessions, people, own })
 }
 
 /// The keys of `models` that have another name beside it.
@@ -142,7 +143,7 @@ const NAMES: [(&str, &str); 2] = [("default", "model"), ("cheap", "cheap_model")
 
 /// Moves keys of `models` to their other names, so that a profile inherits each of them separately.
 fn name_models(
-    document: &Document,
+    document: &ConfigDocument,
     path: &str,
     table: &mut Map<String, Value>,
 ) -> Result<(), ConfigError> {
@@ -184,7 +185,7 @@ fn inherit_core(whole: &Map<String, Value>, keys: &mut Map<String, Value>) {
 }
 
 fn read_people(
-    document: &Document,
+    document: &ConfigDocument,
     agent: &str,
     people: &[String],
 ) -> Result<Vec<PersonId>, ConfigError> {
@@ -204,9 +205,9 @@ fn read_people(
 
 /// Refuses people whom an earlier agent answers.
 fn check_people(
-    document: &Document,
-    others: &[Profile],
-    profile: &Profile,
+    document: &ConfigDocument,
+    others: &[AgentProfile],
+    profile: &AgentProfile,
 ) -> Result<(), ConfigError> {
     for (place, person) in profile.people.iter().enumerate() {
         let Some(other) = others.iter().find(|other| other.people.contains(person)) else {
@@ -225,7 +226,11 @@ fn check_people(
 }
 
 /// Refuses limits that would prevent every answer.
-fn check_limits(document: &Document, path: &str, agent: &AgentDefaults) -> Result<(), ConfigError> {
+fn check_limits(
+    document: &ConfigDocument,
+    path: &str,
+    agent: &AgentDefaults,
+) -> Result<(), ConfigError> {
     let limits = [
         ("max_tool_iterations", u64::from(agent.max_tool_iterations), 1),
         ("max_turn_seconds", agent.max_turn_seconds, 1),
@@ -249,8 +254,8 @@ struct SessionPattern<'p> {
 }
 
 fn check_pattern(
-    document: &Document,
-    others: &[Profile],
+    document: &ConfigDocument,
+    others: &[AgentProfile],
     session: SessionPattern<'_>,
 ) -> Result<(), ConfigError> {
     let SessionPattern { agent, place, pattern } = session;

@@ -1,9 +1,9 @@
 use super::*;
 use crate::TaskModels;
 
-fn read(text: &str) -> Result<Vec<Profile>, String> {
-    let document = Document::parse(text.to_owned(), None, &|_| None).unwrap();
-    document.table::<crate::Settings>("").map_err(|error| error.to_string())?;
+fn read(text: &str) -> Result<Vec<AgentProfile>, String> {
+    let document = ConfigDocument::parse(text.to_owned(), None, &|_| None).unwrap();
+    document.table::<crate::ConfigSettings>("").map_err(|error| error.to_string())?;
     profiles(&document).map_err(|error| error.to_string())
 }
 
@@ -16,7 +16,7 @@ fn profiles_inherit_missing_keys_from_the_defaults() {
     let names: Vec<&str> = found.iter().map(|profile| profile.name.as_str()).collect();
     let shipped = ["builder", "debugger", "reviewer", "triager"];
     assert_eq!(names, ["default", "builder", "debugger", "home", "reviewer", "triager", "work"]);
-    let found: Vec<Profile> =
+    let found: Vec<AgentProfile> =
         found.into_iter().filter(|one| !shipped.contains(&one.name.as_str())).collect();
     let [defaults, home, work] = found.try_into().unwrap();
     assert_eq!(format!("{:?}", home.agent), format!("{:?}", defaults.agent));

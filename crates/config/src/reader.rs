@@ -1,4 +1,4 @@
-//! Converts TOML to the values of a [`Document`], and decides which references are replaced.
+//! Converts TOML to the values of a [`ConfigDocument`], and decides which references are replaced.
 
 use std::ops::Range;
 
@@ -9,15 +9,15 @@ use toml::de::{DeTable, DeValue};
 
 use crate::document::join_path;
 use crate::refer::{self, ReferenceFault};
-use crate::{ConfigError, Document, Environment};
+use crate::{ConfigDocument, ConfigError, Environment};
 
 /// Selects the references that a document replaces: those whose values are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum References {
+pub enum UsedReferences {
     /// All references; one without a value is an error.
     All,
     /// References that have a value in this environment. The others are in
-    /// [`Document::unresolved`].
+    /// [`ConfigDocument::unresolved`].
     Possible,
     /// Only the references in [`PLACES`]; one without a value is an error. The others are ignored.
     Places,
@@ -31,7 +31,7 @@ const PLACEHOLDER: &str = "unresolved";
 
 /// A value that was left out because a reference in it has no value here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unresolved {
+pub struct UnresolvedValue {
     /// The path of the value: `providers.local.api_key`.
     pub key: String,
     /// The missing reference, and its position in the file.
@@ -41,13 +41,13 @@ pub struct Unresolved {
 /// Reads the values of a document.
 pub(crate) struct TableReader<'e> {
     pub(crate) environment: Environment<'e>,
-    pub(crate) references: References,
+    pub(crate) references: UsedReferences,
 }
 
 impl TableReader<'_> {
     pub(crate) fn read_table(
         &self,
-        document: &mut Document,
+        document: &mut ConfigDocument,
         path: &str,
         table: &DeTable<'_>,
     ) -> Result<Value, ConfigError> {
@@ -65,11 +65,11 @@ impl TableReader<'_> {
     /// Reads a value; `None` if it is left out.
     fn read_value(
         &self,
-        document: &mut Document,
+        document: &mut ConfigDocument,
         path: &str,
         value: &Spanned<DeValue<'_>>,
     ) -> Result<Option<Value>, ConfigError> {
-        let refuse = |document: &Document, message: String| {
+        let refuse = |document: &ConfigDocument, message: String| {
             Err(error_at_value(document, path, value.span(), &message))
         };
         Ok(Some(match value.get_ref() {
@@ -110,7 +110,7 @@ impl TableReader<'_> {
     /// Replaces the references in a text; `None` if the text is left out.
     fn replace_references(
         &self,
-        document: &mut Document,
+        document: &mut ConfigDocument,
         path: &str,
         text: &str,
         span: Range<usize>,
@@ -118,22 +118,22 @@ impl TableReader<'_> {
         document.secret.insert(path.to_owned());
         let is_place = PLACES.contains(&path);
         let resolved = match self.references {
-            References::Places if !is_place => refer::check_references(text).and_then(|()| {
+            UsedReferences::Places if !is_place => refer::check_references(text).and_then(|()| {
                 Err(ReferenceFault::Missing("its value is not resolved".to_owned()))
             }),
             _ => refer::resolve_references(text, self.environment, &mut document.secrets),
         };
         let may_be_left_out = match self.references {
-            References::All => false,
-            References::Possible => true,
-            References::Places => !is_place,
+            UsedReferences::All => false,
+            UsedReferences::Possible => true,
+            UsedReferences::Places => !is_place,
         };
         let error = |message: String| error_at_value(document, path, span, &message);
         match resolved {
             Ok(text) => Ok(Some(Value::String(text))),
             Err(ReferenceFault::Missing(message)) if may_be_left_out => {
                 let error = error(message);
-                document.unresolved.push(Unresolved { key: path.to_owned(), error });
+                document.unresolved.push(UnresolvedValue { key: path.to_owned(), error });
                 Ok(is_for_secrets(path).then(|| PLACEHOLDER.into()))
             }
             Err(ReferenceFault::Missing(message) | ReferenceFault::Malformed(message)) => {
@@ -145,7 +145,7 @@ impl TableReader<'_> {
 
 /// Creates an error about the value of a key.
 fn error_at_value(
-    document: &Document,
+    document: &ConfigDocument,
     path: &str,
     span: Range<usize>,
     message: &str,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 /// all content stays. The audit table, memories and costs always stay.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Retention {
+pub struct RetentionConfig {
     /// The age at which messages are removed, with their turns, replies and deliveries: `90d` or
     /// `12h`. At least one hour.
     #[serde(deserialize_with = "age")]
@@ -34,7 +34,7 @@ pub struct Retention {
     pub events: Duration,
 }
 
-impl Default for Retention {
+impl Default for RetentionConfig {
     fn default() -> Self {
         Self {
             messages: None,
@@ -46,7 +46,7 @@ impl Default for Retention {
     }
 }
 
-impl Retention {
+impl RetentionConfig {
     /// Returns `true` if content is removed at some time. Events hold no content.
     #[must_use]
     pub fn is_on(&self) -> bool {
@@ -82,12 +82,13 @@ fn megabytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, 
 
 #[cfg(test)]
 mod tests {
-    use crate::Document;
+    use crate::ConfigDocument;
 
     use super::*;
 
-    fn read(text: &str) -> Result<Retention, String> {
-        let document = Document::parse(text.to_owned(), None, &|_| None).map_err(|e| e.to_string());
+    fn read(text: &str) -> Result<RetentionConfig, String> {
+        let document =
+            ConfigDocument::parse(text.to_owned(), None, &|_| None).map_err(|e| e.to_string());
         document?.table("retention").map_err(|error| error.to_string())
     }
 

@@ -56,7 +56,7 @@ impl Default for ScheduleTable {
 /// missing, or has only headings and comments, no model is asked.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Heartbeat {
+pub struct HeartbeatConfig {
     /// The time between two looks, for example `30m`; at least `1m`. Without this key, no look.
     pub every: Option<String>,
     /// The chat that gets the answers, as `channel:account:chat`.
@@ -69,7 +69,7 @@ pub struct Heartbeat {
     pub agent: Option<String>,
 }
 
-impl Default for Heartbeat {
+impl Default for HeartbeatConfig {
     fn default() -> Self {
         let file = "HEARTBEAT.md".to_owned();
         Self { every: None, chat: String::new(), person: None, file, agent: None }

@@ -9,28 +9,31 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{Agents, Backup, Budgets, Gateway, Heartbeat, MemorySettings, Retention, Skills};
+use crate::{
+    AgentsConfig, BackupConfig, BudgetsConfig, GatewayConfig, HeartbeatConfig, MemorySettings,
+    RetentionConfig, SkillsConfig,
+};
 
 /// The whole configuration file. The tables of components are opaque here.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Settings {
+pub struct ConfigSettings {
     /// The directory for the database and all other persistent data. Default: `$STATE_DIRECTORY`
     /// under systemd, else `avocet` in the user's state directory (`$XDG_STATE_HOME`, else
     /// `~/.local/state`).
     pub data_dir: Option<PathBuf>,
     /// The point at which a write counts as durable. Default: `synced`.
-    pub durability: Durability,
+    pub durability: LogDurability,
     /// The program's log.
-    pub log: Log,
+    pub log: LogConfig,
     /// The agents.
-    pub agents: Agents,
+    pub agents: AgentsConfig,
     /// Limits on the cost of models.
-    pub budgets: Budgets,
+    pub budgets: BudgetsConfig,
     /// Conversations.
-    pub sessions: Sessions,
+    pub sessions: SessionsConfig,
     /// Files that come with messages.
-    pub attachments: Attachments,
+    pub attachments: AttachmentsConfig,
     /// The server that transcribes voice messages and other recordings. Without this table,
     /// recordings are not transcribed.
     pub transcription: Option<Map<String, Value>>,
@@ -42,19 +45,19 @@ pub struct Settings {
     /// languages too. Without this table, a search compares words alone.
     pub embeddings: Option<Map<String, Value>>,
     /// The audit table of decisions and effects.
-    pub audit: Audit,
+    pub audit: AuditConfig,
     /// Copies of the database.
-    pub backup: Backup,
+    pub backup: BackupConfig,
     /// The time for which the log keeps content.
-    pub retention: Retention,
+    pub retention: RetentionConfig,
     /// Reminders and tasks at regular times, by names of your choice.
     pub schedules: Map<String, Value>,
     /// A regular look at a checklist.
-    pub heartbeat: Heartbeat,
+    pub heartbeat: HeartbeatConfig,
     /// Shutdown of the daemon.
-    pub daemon: Daemon,
+    pub daemon: DaemonConfig,
     /// The socket for other processes.
-    pub gateway: Gateway,
+    pub gateway: GatewayConfig,
     /// The HTTP interface for other programs. Without this table, the daemon listens on no TCP
     /// port.
     pub http: Option<Map<String, Value>>,
@@ -64,11 +67,11 @@ pub struct Settings {
     /// exported.
     pub telemetry: Option<Map<String, Value>>,
     /// The agent's tools, and the rules for them.
-    pub tools: Tools,
+    pub tools: ToolsConfig,
     /// The sandbox of the programs that the agent runs.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxConfig,
     /// The skills of the system and of the program.
-    pub skills: Skills,
+    pub skills: SkillsConfig,
     /// Facts about models that you know, by `provider/model`; `*` matches any characters.
     pub models: Map<String, Value>,
     /// Model providers, by names of your choice.
@@ -77,7 +80,7 @@ pub struct Settings {
     pub channels: Map<String, Value>,
 }
 
-impl Settings {
+impl ConfigSettings {
     /// Checks that no limit stops the daemon from working at all.
     ///
     /// # Errors
@@ -103,7 +106,7 @@ impl Settings {
 /// The point at which a write counts as durable.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Durability {
+pub enum LogDurability {
     /// The write is on the disk and survives a power failure.
     #[default]
     Synced,
@@ -115,7 +118,7 @@ pub enum Durability {
 /// The program's log.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Log {
+pub struct LogConfig {
     /// The level `error`, `warn`, `info`, `debug` or `trace`, also for parts of the program:
     /// `info,avocet_agent=debug`. Default: `info`.
     pub level: String,
@@ -123,7 +126,7 @@ pub struct Log {
     pub format: LogFormat,
 }
 
-impl Default for Log {
+impl Default for LogConfig {
     fn default() -> Self {
         Self { level: "info".to_owned(), format: LogFormat::default() }
     }
@@ -143,7 +146,7 @@ pub enum LogFormat {
 /// Conversations.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Sessions {
+pub struct SessionsConfig {
     /// Maximum number of turns that run at the same time, over all conversations. At least 1.
     /// Default: 64.
     pub max_running: usize,
@@ -164,7 +167,7 @@ pub struct Sessions {
     pub answer_edits: bool,
 }
 
-impl Default for Sessions {
+impl Default for SessionsConfig {
     fn default() -> Self {
         Self {
             max_running: 64,
@@ -178,7 +181,7 @@ impl Default for Sessions {
 /// The agent's tools, and the rules for them.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Tools {
+pub struct ToolsConfig {
     /// Tools of owners that users may have too: names, in which `*` matches any characters. Users
     /// are all people who are not owners, and everyone in a group without `owner_tools`. Default:
     /// `[]`, so that users have only the tools for everyone.
@@ -212,7 +215,7 @@ pub struct Tools {
     pub mcp_servers: Map<String, Value>,
 }
 
-impl Default for Tools {
+impl Default for ToolsConfig {
     fn default() -> Self {
         Self {
             users: Vec::new(),
@@ -234,7 +237,7 @@ impl Default for Tools {
 /// they run in the background.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Sandbox {
+pub struct SandboxConfig {
     /// The programs that `exec_shell` may call: names, in which `*` matches any characters.
     /// Default: `[]`, which means all programs of the system except a few that never help, such as
     /// sudo and mkfs.
@@ -277,7 +280,7 @@ pub struct Sandbox {
     pub allow_unsandboxed_shell: bool,
 }
 
-impl Default for Sandbox {
+impl Default for SandboxConfig {
     fn default() -> Self {
         Self {
             commands: Vec::new(),
@@ -298,13 +301,13 @@ impl Default for Sandbox {
 /// Files that come with messages.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Attachments {
+pub struct AttachmentsConfig {
     /// Maximum size in megabytes of a file that is downloaded. The agent only learns that a larger
     /// file was sent. Telegram's own limit is 20. Default: 20.
     pub max_megabytes: u64,
 }
 
-impl Default for Attachments {
+impl Default for AttachmentsConfig {
     fn default() -> Self {
         Self { max_megabytes: 20 }
     }
@@ -313,7 +316,7 @@ impl Default for Attachments {
 /// The audit table of decisions and effects: a hash binds every row to the one before it.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Audit {
+pub struct AuditConfig {
     /// The file for the number and the hash of the last row. It is outside of the database, so that
     /// a rewrite of the whole table is detected. Default: `audit-head` in systemd's logs directory
     /// (`$LOGS_DIRECTORY`), else a file beside the data directory: its name with `.audit-head`.
@@ -323,14 +326,14 @@ pub struct Audit {
 /// Shutdown of the daemon.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Daemon {
+pub struct DaemonConfig {
     /// Seconds that running turns have to finish when the daemon is told to stop. Unfinished turns
     /// continue at the next start. Keep systemd's `TimeoutStopSec` 15 seconds above this value.
     /// Default: 30.
     pub drain_seconds: u64,
 }
 
-impl Default for Daemon {
+impl Default for DaemonConfig {
     fn default() -> Self {
         Self { drain_seconds: 30 }
     }

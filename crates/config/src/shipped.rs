@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 /// A profile that exists without configuration.
 #[derive(Debug, Clone, Copy)]
-pub struct Shipped {
+pub struct ShippedProfile {
     /// As in `[agents.NAME]`.
     pub name: &'static str,
     /// Its key `prompt`.
@@ -15,7 +15,7 @@ pub struct Shipped {
     pub job_branch: bool,
 }
 
-impl Shipped {
+impl ShippedProfile {
     /// The keys of its table.
     pub(crate) fn keys(&self) -> Map<String, Value> {
         let (prompt, tools) = (json!(self.prompt), json!(self.tools));
@@ -26,8 +26,8 @@ impl Shipped {
 
 /// The shipped profiles, by name. `reviewer` and `triager` have tools that only read, so that they
 /// cannot change anything.
-pub const SHIPPED: &[Shipped] = &[
-    Shipped {
+pub const SHIPPED: &[ShippedProfile] = &[
+    ShippedProfile {
         name: "builder",
         prompt: "You are a builder: you implement one change in the workspace. Read the code and its \
             rules first, make the smallest change that does the task, add a test that fails without \
@@ -54,7 +54,7 @@ pub const SHIPPED: &[Shipped] = &[
         ],
         job_branch: true,
     },
-    Shipped {
+    ShippedProfile {
         name: "debugger",
         prompt: "You are a debugger: you find the cause of one fault. Reproduce it first, before you \
             change any file, with a test or a command that fails. Narrow it down, one guess at a \
@@ -78,7 +78,7 @@ pub const SHIPPED: &[Shipped] = &[
         ],
         job_branch: false,
     },
-    Shipped {
+    ShippedProfile {
         name: "reviewer",
         prompt: "You are a reviewer: you read a change and write findings; you change nothing. Read \
             the difference and the code around it. For each finding give the file and line, what goes \
@@ -97,7 +97,7 @@ pub const SHIPPED: &[Shipped] = &[
         ],
         job_branch: false,
     },
-    Shipped {
+    ShippedProfile {
         name: "triager",
         prompt: "You are a triager: you sort a report and answer with a plan; you change nothing. Find \
             out what is asked and which code it concerns. Say whether it is a fault, a wish or a \

@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::reach::{STARTING, join_or_start};
 use crate::cli::run::Signals;
-use crate::configuration::{Configuration, Uses};
-use crate::connection::{LOOK_AGAIN, connect};
+use crate::configuration::{Configuration, ConfigurationUse};
+use crate::connection::{LOOK_AGAIN, connect_daemon};
 use crate::context::CommandContext;
 use crate::daemon::running::RunningDaemon;
 use crate::exit::{Exit, Failure};
@@ -25,7 +25,7 @@ use crate::logging;
 const DRAIN: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(context: &CommandContext) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let configuration = Configuration::load(context, ConfigurationUse::Daemon)?;
     let (log, level) = (&configuration.settings.log, context.cli.log.as_deref());
     // Standard output carries the protocol alone.
     logging::to_stderr(log, level, &context.clock, &context.root)?;
@@ -88,7 +88,7 @@ impl fmt::Debug for DaemonState {
 impl ConnectDaemon for EditorDaemon {
     async fn connect(&self) -> Result<Client, String> {
         let mut state = self.state.lock().await;
-        let connected = self.connected(&mut state).await;
+        let connected = self.connect_or_start(&mut state).await;
         state.has_connected |= connected.is_ok();
         connected.map_err(|failure| {
             format!("cannot connect to the daemon of Avocet: {:#}", failure.error)
@@ -97,9 +97,9 @@ impl ConnectDaemon for EditorDaemon {
 }
 
 impl EditorDaemon {
-    async fn connected(&self, state: &mut DaemonState) -> Result<Client, Failure> {
+    async fn connect_or_start(&self, state: &mut DaemonState) -> Result<Client, Failure> {
         if state.has_connected
-            && let Some(client) = self.reconnected().await?
+            && let Some(client) = self.reconnect_daemon().await?
         {
             return Ok(client);
         }
@@ -111,11 +111,11 @@ impl EditorDaemon {
     }
 
     /// Waits until a lost daemon runs again; `None` if it stays away.
-    async fn reconnected(&self) -> Result<Option<Client>, Failure> {
+    async fn reconnect_daemon(&self) -> Result<Option<Client>, Failure> {
         let clock = self.context.clock.as_ref();
         let began = clock.elapsed();
         loop {
-            let client = connect(&self.context, &self.configuration).await?;
+            let client = connect_daemon(&self.context, &self.configuration).await?;
             if client.is_some() || clock.elapsed().saturating_sub(began) > STARTING {
                 return Ok(client);
             }

@@ -6,10 +6,10 @@ use avocet_text::PlainTable;
 use clap::Subcommand;
 use serde::Serialize;
 
-use crate::configuration::{Agent, Configuration, Uses};
+use crate::configuration::{Agent, Configuration, ConfigurationUse};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::show;
+use crate::output::print_result;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {
@@ -80,10 +80,10 @@ impl<'a> AgentView<'a> {
 }
 
 pub(crate) fn run(context: &CommandContext, command: &AgentsCommand) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(context, Uses::Check)?;
+    let configuration = Configuration::load(context, ConfigurationUse::Check)?;
     let agents: Vec<AgentView<'_>> = configuration.agents.iter().map(AgentView::of).collect();
     match command {
-        AgentsCommand::List { json } => show(*json, &agents, || listed(&agents)),
+        AgentsCommand::List { json } => print_result(*json, &agents, || list_text(&agents)),
         AgentsCommand::Show { name, json } => {
             let of = configuration.agents.iter().position(|agent| agent.profile.is_named(name));
             let found = of.map(|place| &agents[place]).ok_or_else(|| {
@@ -92,24 +92,24 @@ pub(crate) fn run(context: &CommandContext, command: &AgentsCommand) -> Result<E
                     format!("there is no profile {name:?}; the profiles are {}", names.join(", "));
                 Failure::new(Exit::Failed, message)
             })?;
-            show(*json, found, || shown(found))
+            print_result(*json, found, || agent_text(found))
         }
     }
 }
 
-fn listed(agents: &[AgentView<'_>]) -> String {
+fn list_text(agents: &[AgentView<'_>]) -> String {
     let head = ["profile", "model", "tools", "conversations"].map(str::to_owned);
     let rows = agents.iter().map(|agent| {
         let tools = match agent.tools {
             [all] if all == "*" && agent.denied_tools.is_empty() => "all".to_owned(),
             tools => format!("{} names", tools.len()),
         };
-        [agent.name.to_owned(), agent.model.to_owned(), tools, conversations(agent)]
+        [agent.name.to_owned(), agent.model.to_owned(), tools, conversations_text(agent)]
     });
     std::iter::once(head).chain(rows).collect::<PlainTable>().to_string()
 }
 
-fn conversations(agent: &AgentView<'_>) -> String {
+fn conversations_text(agent: &AgentView<'_>) -> String {
     match agent.bound_to.as_str() {
         "" if agent.name == DEFAULT => "all others".to_owned(),
         "" => "none; for tasks".to_owned(),
@@ -117,7 +117,7 @@ fn conversations(agent: &AgentView<'_>) -> String {
     }
 }
 
-fn shown(agent: &AgentView<'_>) -> String {
+fn agent_text(agent: &AgentView<'_>) -> String {
     let AgentView { max_tool_iterations, max_turn_seconds, max_turn_tokens, .. } = agent;
     let list = |names: &[String]| match names {
         [] => "none".to_owned(),
@@ -127,7 +127,7 @@ fn shown(agent: &AgentView<'_>) -> String {
         ("profile", agent.name.to_owned()),
         ("model", agent.model.to_owned()),
         ("workspace", agent.workspace.clone()),
-        ("conversations", conversations(agent)),
+        ("conversations", conversations_text(agent)),
         ("tools", list(agent.tools)),
         ("except", list(agent.denied_tools)),
         ("core tools", agent.core_tools.map_or_else(|| "default".to_owned(), list)),

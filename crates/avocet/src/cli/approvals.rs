@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 use crate::cli::reach::{all_rows, call_daemon_or_log};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{print, show, span};
+use crate::output::{format_span, print_result, print_text};
 use crate::redaction;
 
 #[derive(Debug, Args)]
@@ -54,45 +54,46 @@ pub(crate) async fn run(
             let page = async |last: Option<&OpenApproval>| {
                 let after = last.map(|last| last.id);
                 let list = ListApprovals { after, ..ListApprovals::default() };
-                ask::<ListApprovals>(context, &list).await
+                call_method::<ListApprovals>(context, &list).await
             };
             let open = all_rows(ListApprovals::default().limit, page).await?;
-            show(approvals.json, &open, || text(&open, context.clock.now()))?;
+            print_result(approvals.json, &open, || approvals_text(&open, context.clock.now()))?;
         }
         Some(ApprovalsCommand::Approve { id, session }) => {
             let decision =
                 if session { ApprovalDecision::ForSession } else { ApprovalDecision::Once };
-            let () = ask::<Decide>(context, &Decide { id, decision }).await?;
-            print(&format!("{id} is allowed\n"))?;
+            let () = call_method::<Decide>(context, &Decide { id, decision }).await?;
+            print_text(&format!("{id} is allowed\n"))?;
         }
         Some(ApprovalsCommand::Deny { id, why }) => {
             let decision = ApprovalDecision::Denied { why };
-            let () = ask::<Decide>(context, &Decide { id, decision }).await?;
-            print(&format!("{id} is denied\n"))?;
+            let () = call_method::<Decide>(context, &Decide { id, decision }).await?;
+            print_text(&format!("{id} is denied\n"))?;
         }
     }
     Ok(Exit::Done)
 }
 
-async fn ask<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
+async fn call_method<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
 where
     M: ClientMethod + for<'a> RunMethod<Ports<'a> = ApprovalPorts<'a>>,
 {
     call_daemon_or_log::<M>(context, params, async |log, params| {
         let decisions = Decisions::in_log(log.store.clone(), log.store.clone());
-        let ports = ApprovalPorts { approvals: &decisions, redactor: &redaction::redactor() };
+        let ports =
+            ApprovalPorts { approvals: &decisions, redactor: &redaction::shared_redactor() };
         Ok(run_method::<M>(ports, params).await)
     })
     .await
 }
 
-fn text(open: &[OpenApproval], now: Timestamp) -> String {
+fn approvals_text(open: &[OpenApproval], now: Timestamp) -> String {
     if open.is_empty() {
         return "No calls wait for approval.\n".to_owned();
     }
     let mut text = String::new();
     for OpenApproval { id, session, tool, arguments, grant, expires_at, .. } in open {
-        let left = span(now.until(*expires_at).as_secs());
+        let left = format_span(now.until(*expires_at).as_secs());
         // Writing to a `String` always succeeds.
         writeln!(text, "{id}  {tool}  in {session}  (denied in {left})").unwrap_or_default();
         for (key, value) in arguments {

@@ -24,12 +24,12 @@ use crate::cli::reach::{OfflineLog, Reached, bus_to_log, call_daemon_or_log, rea
 use crate::cli::values::{GivenSession, given_session};
 use crate::components::json_answers::JsonAnswers;
 use crate::components::models::Models;
-use crate::configuration::{Configuration, Uses};
-use crate::connection::{LOOK_AGAIN, connect};
+use crate::configuration::{Configuration, ConfigurationUse};
+use crate::connection::{LOOK_AGAIN, connect_daemon};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::input::text_or_stdin;
-use crate::output::{print, print_json, show};
+use crate::output::{print_json, print_result, print_text};
 
 #[derive(Debug, Args)]
 pub(crate) struct AskArgs {
@@ -46,7 +46,7 @@ pub(crate) struct AskArgs {
     #[arg(long)]
     wait: bool,
     /// Stop waiting after this many seconds; the reply still goes to the chat.
-    #[arg(long, value_name = "SECONDS", requires = "wait", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", requires = "wait", value_parser = parse_seconds)]
     timeout: Option<u64>,
     /// Ask for an answer that is JSON by the JSON Schema in this file, and print it. The agent's
     /// model answers outside of the conversation and without tools. Exits with 65 if it cannot.
@@ -61,12 +61,12 @@ pub(crate) async fn run(context: &CommandContext, ask: AskArgs) -> Result<Exit, 
     let AskArgs { session: given, text, key, wait, timeout, schema, json } = ask;
     if let Some(file) = schema {
         let schema = read_schema(&file)?;
-        let text = question(&given, text)?;
+        let text = read_question(&given, text)?;
         let session = given.session;
         return in_json(context, &JsonQuestion { session, text, schema }, json).await;
     }
     let configuration = for_daemon(context)?;
-    let text = question(&given, text)?;
+    let text = read_question(&given, text)?;
     let session = given.session;
     let key = match key {
         Some(key) => key,
@@ -83,17 +83,17 @@ pub(crate) async fn run(context: &CommandContext, ask: AskArgs) -> Result<Exit, 
             let asked = into_log(context, &log, ask).await;
             log.close().await;
             let remark = "; no daemon runs; its next start answers the message";
-            report(&asked?, json, remark)
+            report_result(&asked?, json, remark)
         }
         Reached::Daemon(client) => {
             let asked: AskResult = client.call::<Ask>(&ask).await?;
             if !wait {
-                return report(&asked, json, "");
+                return report_result(&asked, json, "");
             }
             let limit = timeout.map_or(Duration::MAX, Duration::from_secs);
-            let waiting = outcome(context, &configuration, client, asked.message);
+            let waiting = await_outcome(context, &configuration, client, asked.message);
             match within(context.clock.as_ref(), limit, waiting).await {
-                Ok(status) => answer(&status?, json),
+                Ok(status) => report_answer(&status?, json),
                 Err(_) => Err(Failure::new(
                     Exit::TryLater,
                     format!("{} has no answer yet; it comes to the chat", asked.message),
@@ -104,7 +104,7 @@ pub(crate) async fn run(context: &CommandContext, ask: AskArgs) -> Result<Exit, 
 }
 
 /// Returns the text. Without one, explains a bare word: it was taken for the conversation.
-fn question(given: &GivenSession, text: Option<String>) -> Result<String, Failure> {
+fn read_question(given: &GivenSession, text: Option<String>) -> Result<String, Failure> {
     let Some(word) = given.word.as_deref().filter(|_| text.is_none()) else {
         return text_or_stdin(text);
     };
@@ -128,7 +128,7 @@ async fn in_json(
     let found: JsonAnswer =
         call_daemon_or_log::<JsonQuestion>(context, question, async |log, params| {
             // Unlike most commands on a log, this one sends a request.
-            let configuration = Configuration::load(context, Uses::Everything)?;
+            let configuration = Configuration::load(context, ConfigurationUse::Everything)?;
             let clock = &context.clock;
             let models = Arc::new(Models::of(&configuration, clock.clone())?);
             let asker = JsonAnswers::new(&configuration, models, log.store.clone(), clock);
@@ -180,7 +180,7 @@ async fn into_log(
 }
 
 /// Waits for the outcome, also across a restart of the daemon.
-async fn outcome(
+async fn await_outcome(
     context: &CommandContext,
     configuration: &Configuration,
     mut client: Client,
@@ -192,18 +192,18 @@ async fn outcome(
             Err(ClientError::Refused(refusal)) if refusal.is_transient() => {}
             answer => return Ok(answer?),
         }
-        client = reconnect(context, configuration).await?;
+        client = reconnect_daemon(context, configuration).await?;
     }
 }
 
-async fn reconnect(
+async fn reconnect_daemon(
     context: &CommandContext,
     configuration: &Configuration,
 ) -> Result<Client, Failure> {
     let clock: &dyn Clock = context.clock.as_ref();
     loop {
         clock.sleep(LOOK_AGAIN * 4).await;
-        match connect(context, configuration).await {
+        match connect_daemon(context, configuration).await {
             Ok(Some(client)) => return Ok(client),
             Ok(None) => {}
             // The daemon is about to end.
@@ -213,9 +213,9 @@ async fn reconnect(
     }
 }
 
-fn report(asked: &AskResult, json: bool, remark: &str) -> Result<Exit, Failure> {
+fn report_result(asked: &AskResult, json: bool, remark: &str) -> Result<Exit, Failure> {
     let AskResult { message, duplicate } = asked;
-    show(json, asked, || {
+    print_result(json, asked, || {
         if *duplicate {
             format!("{message} was accepted before\n")
         } else {
@@ -224,7 +224,7 @@ fn report(asked: &AskResult, json: bool, remark: &str) -> Result<Exit, Failure> 
     })
 }
 
-fn answer(status: &MessageStatus, json: bool) -> Result<Exit, Failure> {
+fn report_answer(status: &MessageStatus, json: bool) -> Result<Exit, Failure> {
     let said = status.reply.as_deref().unwrap_or_default();
     if json {
         print_json(status)?;
@@ -235,10 +235,10 @@ fn answer(status: &MessageStatus, json: bool) -> Result<Exit, Failure> {
             Err(Failure::new(Exit::Failed, message))
         }
         _ if json => Ok(Exit::Done),
-        _ => print(&format!("{said}\n")).map(|()| Exit::Done),
+        _ => print_text(&format!("{said}\n")).map(|()| Exit::Done),
     }
 }
 
-fn seconds(text: &str) -> Result<u64, String> {
+fn parse_seconds(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "must be a whole number of seconds, 0 or more".to_owned())
 }

@@ -13,12 +13,12 @@ use jiff::{SignedDuration, Span, SpanRelativeTo};
 use serde_json::json;
 
 use crate::cli::reach::open_log_read_only;
-use crate::cli::values::{rows, session_id};
-use crate::components::audit::{Checked, check};
-use crate::configuration::{Configuration, Uses};
+use crate::cli::values::{parse_rows, session_id};
+use crate::components::audit::{Checked, check_audit};
+use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{print, print_json};
+use crate::output::{print_json, print_text};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -35,7 +35,7 @@ pub(crate) struct AuditArgs {
     #[arg(long, value_parser = audit_kind)]
     kind: Option<AuditKind>,
     /// Maximum number of rows; the last ones are shown.
-    #[arg(long, default_value_t = 50, value_parser = rows)]
+    #[arg(long, default_value_t = 50, value_parser = parse_rows)]
     limit: u32,
     /// Show the rows before this one.
     #[arg(long, value_name = "ROW")]
@@ -59,11 +59,11 @@ pub(crate) enum AuditCommand {
 pub(crate) async fn run(context: &CommandContext, audit: AuditArgs) -> Result<Exit, Failure> {
     let AuditArgs { command, session, since, kind, limit, before, json } = audit;
     if let Some(AuditCommand::Verify { json }) = command {
-        return verify(context, json).await;
+        return verify_audit(context, json).await;
     }
     let zone = TimeZone::system();
     let since = since.map(|since| moment_of(&since, context.clock.now(), &zone)).transpose()?;
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let configuration = Configuration::load(context, ConfigurationUse::Daemon)?;
     let rows = match open_log_read_only(context, &configuration)? {
         Some(log) => log.audit_rows(&AuditFilter { session, since, kind, before, limit }).await?,
         None => Vec::new(),
@@ -71,22 +71,22 @@ pub(crate) async fn run(context: &CommandContext, audit: AuditArgs) -> Result<Ex
     if json {
         print_json(&rows)?;
     } else if rows.is_empty() {
-        print("The audit table has no such rows.\n")?;
+        print_text("The audit table has no such rows.\n")?;
     } else {
         let mut text = String::new();
         if let Some(first) = rows.first().filter(|_| rows.len() == limit as usize) {
             text = format!("There may be more: avocet audit --before {}\n", first.sequence);
         }
-        print(&(text + &table(&rows, &zone)))?;
+        print_text(&(text + &audit_table(&rows, &zone)))?;
     }
     Ok(Exit::Done)
 }
 
-async fn verify(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+async fn verify_audit(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(context, ConfigurationUse::Daemon)?;
     let file = &configuration.head_file;
     let checked = match open_log_read_only(context, &configuration)? {
-        Some(log) => check(&log, file).await?,
+        Some(log) => check_audit(&log, file).await?,
         None => Checked { rows: 0, head: None, noted: None, fault: None },
     };
     let exit = if checked.fault.is_some() { Exit::Data } else { Exit::Done };
@@ -108,14 +108,14 @@ async fn verify(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
             ),
         )),
         None => {
-            print(&verified(&checked, file))?;
+            print_text(&verified_text(&checked, file))?;
             Ok(exit)
         }
     }
 }
 
 /// Describes a table without a fault.
-fn verified(Checked { rows, noted, .. }: &Checked, file: &Path) -> String {
+fn verified_text(Checked { rows, noted, .. }: &Checked, file: &Path) -> String {
     let file = file.display();
     match noted {
         Some(noted) => {
@@ -150,7 +150,7 @@ fn moment_of(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, F
     Ok(Timestamp(zoned.map_err(|_| wrong())?.timestamp().as_millisecond()))
 }
 
-fn table(rows: &[AuditRow], zone: &TimeZone) -> String {
+fn audit_table(rows: &[AuditRow], zone: &TimeZone) -> String {
     let head = ["row", "when", "what", "by", "session", "call", "about"];
     let mut table = PlainTable::with_head(&head);
     for row in rows {
@@ -165,20 +165,20 @@ fn table(rows: &[AuditRow], zone: &TimeZone) -> String {
         };
         let cells = [
             &sequence.to_string(),
-            &second(*at, zone),
+            &format_second(*at, zone),
             &what,
             actor,
             session.as_deref().unwrap_or("-"),
             call.as_deref().unwrap_or("-"),
             &about,
         ];
-        table.row(cells.map(shown));
+        table.row(cells.map(printable_text));
     }
     table.to_string()
 }
 
 /// Formats a moment to the second, in the reader's time zone.
-fn second(at: Timestamp, zone: &TimeZone) -> String {
+fn format_second(at: Timestamp, zone: &TimeZone) -> String {
     match jiff::Timestamp::from_millisecond(at.0) {
         Ok(moment) => moment.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
         Err(_) => at.0.to_string(),
@@ -186,7 +186,7 @@ fn second(at: Timestamp, zone: &TimeZone) -> String {
 }
 
 /// Shortens a text to one line of at most 100 characters.
-fn shown(text: &str) -> String {
+fn printable_text(text: &str) -> String {
     const LENGTH: usize = 100;
     let line = printable(text).split_whitespace().collect::<Vec<_>>().join(" ");
     match line.chars().count() {

@@ -28,7 +28,7 @@ fn table_removes_control_characters_from_rows() {
         row(10, "finished", Some("exec_shell"), "{\"command\":\"ls\"}"),
         row(11, "let-in", None, "telegram:main:8"),
     ];
-    insta::assert_snapshot!(table(&rows, &TimeZone::UTC));
+    insta::assert_snapshot!(audit_table(&rows, &TimeZone::UTC));
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn verified_without_a_noted_head_names_the_option_that_finds_it() {
     ];
     for (rows, noted, says, help) in table {
         let checked = Checked { rows, head: None, noted, fault: None };
-        let text = verified(&checked, Path::new("/x/head"));
+        let text = verified_text(&checked, Path::new("/x/head"));
         assert!(text.starts_with(&format!("{rows} rows, all unchanged; {says}")), "{text}");
         assert_eq!(text.lines().nth(1).is_some(), help.is_some(), "{text}");
         assert!(help.is_none_or(|help| text.contains(help)), "{text}");

@@ -26,7 +26,7 @@ use crate::cli::text_editor::{edit_text, editor_command};
 use crate::cli::values::session_id;
 use crate::configuration::Configuration;
 use crate::context::CommandContext;
-use crate::environment::{environment, home, moves_cursor, wants_colour};
+use crate::environment::{home_directory, moves_cursor, read_variable, wants_colour};
 use crate::exit::{Exit, Failure};
 use crate::logging;
 
@@ -72,12 +72,12 @@ pub(crate) async fn run(context: &CommandContext, chat: ChatArgs) -> Result<Exit
     let status: DaemonStatus = client.call::<ShowStatus>(&show).await?;
     let rows = client.call::<ListSessions>(&ListSessions::default()).await?;
     let others = other_conversations(rows, &session, context.clock.now());
-    let greeting = greeting(&status, embedded.is_some(), &others);
+    let greeting = greeting_text(&status, embedded.is_some(), &others);
     let (socket, clock) = (configuration.socket.clone(), context.clock.clone());
-    let roots = PictureRoots { home: home(), workspace: workspace(&configuration) };
+    let roots = PictureRoots { home: home_directory(), workspace: workspace(&configuration) };
     let group = context.root.clone();
     let link = DaemonLink::attach(socket, session, client, log, clock, group, roots).await?;
-    let left = talk(context, &configuration, link, &greeting, status.model).await?;
+    let left = run_chat(context, &configuration, link, &greeting, status.model).await?;
     if let Some(daemon) = embedded {
         daemon.stop(DRAIN, &CancellationToken::new()).await;
     }
@@ -87,7 +87,7 @@ pub(crate) async fn run(context: &CommandContext, chat: ChatArgs) -> Result<Exit
     })
 }
 
-fn greeting(status: &DaemonStatus, embedded: bool, others: &[ConversationEntry]) -> String {
+fn greeting_text(status: &DaemonStatus, embedded: bool, others: &[ConversationEntry]) -> String {
     let DaemonStatus { version, model, pid, .. } = status;
     let place = match pid {
         Some(pid) if !embedded => format!(", joined the daemon (process {pid})"),
@@ -99,7 +99,7 @@ fn greeting(status: &DaemonStatus, embedded: bool, others: &[ConversationEntry])
     if model.starts_with("offline/") {
         lines.push(NO_MODEL.to_owned());
     }
-    lines.extend(if embedded { connected(&status.channels) } else { None });
+    lines.extend(if embedded { connected_channels(&status.channels) } else { None });
     lines.extend(recent(others));
     lines.join("\n")
 }
@@ -113,7 +113,7 @@ fn recent(others: &[ConversationEntry]) -> Option<String> {
 }
 
 /// Names the accounts that this program serves beside the chat; `None` if there are none.
-fn connected(channels: &[ChannelStatus]) -> Option<String> {
+fn connected_channels(channels: &[ChannelStatus]) -> Option<String> {
     let accounts = channels.iter().map(|channel| channel.account.as_str());
     let is_here = |name: &str| name.starts_with("terminal:") || name.starts_with("web:");
     let accounts: Vec<&str> = accounts.filter(|name| !is_here(name)).collect();
@@ -126,7 +126,7 @@ fn connected(channels: &[ChannelStatus]) -> Option<String> {
     Some(format!("{names} {verb} connected while this chat is open; `avocet run` keeps {them} on."))
 }
 
-async fn talk(
+async fn run_chat(
     context: &CommandContext,
     configuration: &Configuration,
     link: DaemonLink,
@@ -178,11 +178,11 @@ fn live_parts(configuration: &Configuration) -> Result<LiveParts, Failure> {
     Ok(LiveParts {
         out: Box::new(io::stdout()),
         size: Box::new(terminal_size),
-        reflows: reflows(environment),
+        reflows: does_reflow(read_variable),
         look: if wants_colour() { Look::Styled } else { Look::Plain },
         history: (configuration.data_dir.join("terminal.history"), config.history_lines),
         completer: Completer::new(avocet_session::commands(), workspace(configuration)),
-        sign: attention_sign(environment),
+        sign: attention_sign(read_variable),
     })
 }
 
@@ -225,7 +225,7 @@ fn terminal_size() -> TerminalSize {
 
 /// Returns `true` if the terminal may reflow its rows when it becomes narrower. The Linux console,
 /// xterm, st, GNU screen, and terminals like the VT100 cut the rows.
-fn reflows(variable: impl Fn(&str) -> Option<String>) -> bool {
+fn does_reflow(variable: impl Fn(&str) -> Option<String>) -> bool {
     let term = variable("TERM").unwrap_or_default();
     let cuts = ["linux", "st-", "vt1", "vt2"].iter().any(|name| term.starts_with(name));
     // Inside of tmux, the variables of the terminal around it may remain.
@@ -241,7 +241,7 @@ fn chat_name(text: &str) -> Result<String, IdError> {
 mod tests {
     use avocet_protocol::daemon::{ChannelStatus, LastExchanges};
 
-    use super::{AttentionSign, attention_sign, connected, reflows};
+    use super::{AttentionSign, attention_sign, connected_channels, does_reflow};
 
     #[test]
     fn connected_names_the_accounts_besides_the_terminal_and_the_web_console() {
@@ -266,7 +266,7 @@ mod tests {
                 exchanges: LastExchanges::default(),
             });
             let channels: Vec<ChannelStatus> = channels.collect();
-            assert_eq!(connected(&channels).as_deref(), expected);
+            assert_eq!(connected_channels(&channels).as_deref(), expected);
         }
     }
 
@@ -305,7 +305,7 @@ mod tests {
                 let found = variables.iter().find(|(known, _)| *known == name);
                 found.map(|(_, value)| (*value).to_owned())
             };
-            assert_eq!(reflows(variable), expected, "{variables:?}");
+            assert_eq!(does_reflow(variable), expected, "{variables:?}");
         }
     }
 }

@@ -4,11 +4,11 @@ use clap::Command;
 use clap_complete::Shell;
 
 use crate::exit::{Exit, Failure};
-use crate::output::print;
+use crate::output::print_text;
 
 pub(crate) fn run(shell: Shell, command: &mut Command) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, command, "avocet", &mut script);
-    print(&String::from_utf8_lossy(&script))?;
+    print_text(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Done)
 }

@@ -11,12 +11,12 @@ use avocet_protocol::store::MemoryScope;
 use clap::Args;
 
 use crate::cli::reach::call_daemon_or_log;
-use crate::components::consolidation::consolidator;
+use crate::components::consolidation::make_consolidator;
 use crate::components::models::Models;
-use crate::configuration::{Configuration, Uses};
+use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::show;
+use crate::output::print_result;
 
 #[derive(Debug, Args)]
 pub(crate) struct ConsolidateArgs {
@@ -38,19 +38,19 @@ pub(crate) async fn run(context: &CommandContext, args: ConsolidateArgs) -> Resu
     let reports: Vec<ConsolidationReport> =
         call_daemon_or_log::<ConsolidateRequest>(context, &request, async |log, params| {
             // Unlike most commands on a log, this one sends a request.
-            let configuration = Configuration::load(context, Uses::Everything)?;
+            let configuration = Configuration::load(context, ConfigurationUse::Everything)?;
             let clock = &context.clock;
             let models = Arc::new(Models::of(&configuration, clock.clone())?);
-            let consolidator = consolidator(&configuration, &models, &log.store, clock)?;
+            let consolidator = make_consolidator(&configuration, &models, &log.store, clock)?;
             Ok(run_method::<ConsolidateRequest>(consolidator.as_ref(), params).await)
         })
         .await?;
     let has_failed = reports.iter().any(|report| report.error.is_some());
-    show(json, &reports, || text(&reports, dry_run))?;
+    print_result(json, &reports, || reports_text(&reports, dry_run))?;
     Ok(if has_failed { Exit::Failed } else { Exit::Done })
 }
 
-fn text(reports: &[ConsolidationReport], dry_run: bool) -> String {
+fn reports_text(reports: &[ConsolidationReport], dry_run: bool) -> String {
     if reports.iter().all(|report| report.shown == 0) {
         return "There are no new memories to consolidate.\n".to_owned();
     }
@@ -112,14 +112,14 @@ mod tests {
         let expected = "everyone: the model read 9 memories\n  replace (c7, c8)\n    \
             - m1 Anna lives in Lisbon\n    + m2 Anna moved to Porto\n  merge (left out: too long)\n    \
             - m1 Anna lives in Lisbon\n    + m2 Anna moved to Porto\n";
-        assert_eq!(text(&[report(edits, None)], false), expected);
+        assert_eq!(reports_text(&[report(edits, None)], false), expected);
         let failed = [report(vec![edit("date", None, &[])], Some("no plan"))];
-        let failed = text(&failed, false);
+        let failed = reports_text(&failed, false);
         assert!(
             failed.contains("failed, nothing was changed: no plan\n  date (proposed)"),
             "{failed}"
         );
-        assert!(text(&[report(Vec::new(), None)], true).ends_with("no changes\n"));
-        assert_eq!(text(&[], false), "There are no new memories to consolidate.\n");
+        assert!(reports_text(&[report(Vec::new(), None)], true).ends_with("no changes\n"));
+        assert_eq!(reports_text(&[], false), "There are no new memories to consolidate.\n");
     }
 }

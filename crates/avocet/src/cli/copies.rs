@@ -14,11 +14,11 @@ use clap::Args;
 use serde_json::json;
 
 use crate::components::audit;
-use crate::configuration::{Configuration, Uses};
+use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::CommandContext;
-use crate::environment::given;
+use crate::environment::absolute_path;
 use crate::exit::{Exit, Failure};
-use crate::output::show;
+use crate::output::print_result;
 use crate::redaction;
 
 #[derive(Debug, Args)]
@@ -53,26 +53,29 @@ pub(crate) struct RestoreArgs {
     json: bool,
 }
 
-pub(crate) async fn backup(context: &CommandContext, backup: BackupArgs) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(context, Uses::Daemon)?;
-    let (directory, to) = (configuration.data_dir, given(&backup.file)?);
+pub(crate) async fn back_up_log(
+    context: &CommandContext,
+    backup: BackupArgs,
+) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(context, ConfigurationUse::Daemon)?;
+    let (directory, to) = (configuration.data_dir, absolute_path(&backup.file)?);
     let (now, file) = (context.clock.now(), to.clone());
     let copy = move || back_up(&directory, &file, now, &CancelCopy::default());
     let CopyDone { bytes, messages } = run_blocking(copy).await??;
-    show(backup.json, &json!({ "file": to, "bytes": bytes, "messages": messages }), || {
+    print_result(backup.json, &json!({ "file": to, "bytes": bytes, "messages": messages }), || {
         let (messages, kilobytes) = (thousands(messages), thousands(bytes.div_ceil(1000)));
         format!("{}: {messages} messages in {kilobytes} kB, checked.\n", to.display())
     })
 }
 
-pub(crate) async fn restore(
+pub(crate) async fn restore_log(
     context: &CommandContext,
     restore: RestoreArgs,
 ) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(context, Uses::Log)?;
-    let from = given(&restore.file)?;
-    let restored = replace(context, &configuration, move |log| log.restore_copy(&from)).await?;
-    show(restore.json, &restored, || {
+    let configuration = Configuration::load(context, ConfigurationUse::Log)?;
+    let from = absolute_path(&restore.file)?;
+    let restored = replace_log(context, &configuration, move |log| log.restore_copy(&from)).await?;
+    print_result(restore.json, &restored, || {
         let RestoredLog { from, moved, messages, ended, .. } = &restored;
         let (messages, from) = (thousands(*messages), from.display());
         let follows = what_follows(moved.as_deref(), ended, &configuration);
@@ -80,33 +83,33 @@ pub(crate) async fn restore(
     })
 }
 
-pub(crate) async fn recover(
+pub(crate) async fn recover_log(
     context: &CommandContext,
     recover: RecoverArgs,
 ) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(context, Uses::Log)?;
-    let from = recover.file.as_deref().map(given).transpose()?;
-    let into = recover.into.as_deref().map(given).transpose()?;
+    let configuration = Configuration::load(context, ConfigurationUse::Log)?;
+    let from = recover.file.as_deref().map(absolute_path).transpose()?;
+    let into = recover.into.as_deref().map(absolute_path).transpose()?;
     let recovered = match (from, into) {
         (Some(from), Some(into)) => {
-            let (redactor, now) = (redaction::redactor(), context.clock.now());
+            let (redactor, now) = (redaction::shared_redactor(), context.clock.now());
             run_blocking(move || recover_into(&from, &into, &redactor, now)).await??
         }
         (from, _) => {
-            replace(context, &configuration, move |log| log.recover_damaged(from.as_deref()))
+            replace_log(context, &configuration, move |log| log.recover_damaged(from.as_deref()))
                 .await?
         }
     };
-    show(recover.json, &recovered, || {
+    print_result(recover.json, &recovered, || {
         let RecoveredLog { from, into, moved, saved } = &recovered;
         let (rows, from, into) = (thousands(saved.count_rows()), from.display(), into.display());
         let follows = what_follows(moved.as_deref(), &saved.ended, &configuration);
-        format!("Recovered {rows} rows of {from} into {into}.\n{}{follows}", report(saved))
+        format!("Recovered {rows} rows of {from} into {into}.\n{}{follows}", salvage_text(saved))
     })
 }
 
 /// Takes the lock of the data directory and replaces the database in it.
-async fn replace<T: Send + 'static>(
+async fn replace_log<T: Send + 'static>(
     context: &CommandContext,
     configuration: &Configuration,
     work: impl FnOnce(&LogReplacement<'_>) -> Result<T, CopyError> + Send + 'static,
@@ -117,7 +120,7 @@ async fn replace<T: Send + 'static>(
     // A daemon whose lock file was deleted still has its socket.
     Gateway::check_unused(&configuration.socket)?;
     let audit_head = audit::noted_sequence(&configuration.head_file);
-    let (redactor, now) = (redaction::redactor(), context.clock.now());
+    let (redactor, now) = (redaction::shared_redactor(), context.clock.now());
     let replaced = run_blocking(move || {
         work(&LogReplacement {
             directory: &directory,
@@ -131,7 +134,7 @@ async fn replace<T: Send + 'static>(
 }
 
 /// Lists the saved and the lost rows of each table, with the reasons.
-fn report(saved: &SalvageReport) -> String {
+fn salvage_text(saved: &SalvageReport) -> String {
     let mut table = PlainTable::with_head(&["table", "saved", "left out", "why"]);
     for one in &saved.tables {
         let why = sanitise(one.why.as_deref().unwrap_or_default()).text;

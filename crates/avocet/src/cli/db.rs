@@ -10,12 +10,12 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::cli::reach::open_log_read_only;
-use crate::configuration::{Configuration, Uses};
+use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::CommandContext;
 use crate::daemon::running::open_options;
-use crate::disk::bytes;
+use crate::disk::format_bytes;
 use crate::exit::{Exit, Failure};
-use crate::output::show;
+use crate::output::print_result;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DbCommand {
@@ -37,19 +37,19 @@ pub(crate) enum DbCommand {
 pub(crate) async fn run(context: &CommandContext, command: DbCommand) -> Result<Exit, Failure> {
     match command {
         DbCommand::Size { json } => show_size(context, json).await,
-        DbCommand::Vacuum { json } => rewrite(context, json).await,
+        DbCommand::Vacuum { json } => rewrite_log(context, json).await,
     }
 }
 
 async fn show_size(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let configuration = Configuration::load(context, ConfigurationUse::Daemon)?;
     let missing = || {
         let data_dir = configuration.data_dir.display();
         Failure::new(Exit::Failed, format!("there is no database in {data_dir} yet"))
     };
     let log = open_log_read_only(context, &configuration)?.ok_or_else(missing)?;
     let size = log.measure_size().await?;
-    show(json, &as_json(&size), || text(&size))?;
+    print_result(json, &as_json(&size), || size_text(&size))?;
     Ok(Exit::Done)
 }
 
@@ -67,9 +67,9 @@ fn as_json(size: &LogSize) -> Value {
     })
 }
 
-fn text(size: &LogSize) -> String {
+fn size_text(size: &LogSize) -> String {
     let free = if size.shrinks { "given back after a removal" } else { "used again by new rows" };
-    let row = |name: &str, size: u64, rows: String| [name.to_owned(), bytes(size), rows];
+    let row = |name: &str, size: u64, rows: String| [name.to_owned(), format_bytes(size), rows];
     let kind = |name: &str, kind: RowSpace, what: &str| {
         row(name, kind.bytes, format!("{} {what}", thousands(kind.rows)))
     };
@@ -87,8 +87,8 @@ fn text(size: &LogSize) -> String {
     .to_string()
 }
 
-async fn rewrite(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(context, Uses::Log)?;
+async fn rewrite_log(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(context, ConfigurationUse::Log)?;
     let options = open_options(&configuration, LogHolder::Command);
     let directory = options.directory.clone();
     // A clean start and stop empties the `-wal`.
@@ -102,8 +102,8 @@ async fn rewrite(context: &CommandContext, json: bool) -> Result<Exit, Failure> 
     let lock =
         DirectoryLock::take_lock(&directory, LogHolder::Command, context.clock.as_ref()).await?;
     let (before, after) = run_blocking(move || vacuum_log(&lock, &directory)).await??;
-    show(json, &json!({ "bytes_before": before, "bytes": after }), || {
-        format!("The database had {} and has {}.\n", bytes(before), bytes(after))
+    print_result(json, &json!({ "bytes_before": before, "bytes": after }), || {
+        format!("The database had {} and has {}.\n", format_bytes(before), format_bytes(after))
     })?;
     Ok(Exit::Done)
 }
@@ -125,7 +125,7 @@ mod tests {
             audit: rows(7, 700),
             memories: rows(1, 10),
         };
-        let text = text(&size);
+        let text = size_text(&size);
         assert!(text.contains("12,345 messages, with replies"), "{text}");
         assert!(text.contains("given back after a removal"), "{text}");
         assert_eq!(as_json(&size)["results"], json!({ "rows": 100, "bytes": 4_000_000 }));

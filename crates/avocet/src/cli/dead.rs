@@ -14,10 +14,10 @@ use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 
 use crate::cli::reach::{all_rows, call_daemon_or_log};
-use crate::cli::values::rows;
+use crate::cli::values::parse_rows;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{moment, print, show, span};
+use crate::output::{format_moment, format_span, print_result, print_text};
 use crate::redaction;
 
 #[derive(Debug, Subcommand)]
@@ -25,7 +25,7 @@ pub(crate) enum DeadCommand {
     /// List failed messages, the newest first.
     List {
         /// Maximum number of messages to list.
-        #[arg(long, default_value_t = 50, value_parser = rows)]
+        #[arg(long, default_value_t = 50, value_parser = parse_rows)]
         limit: u32,
         /// Continue after this one.
         #[arg(long, value_name = "ID")]
@@ -61,29 +61,34 @@ pub(crate) struct DeadLetterChoice {
 pub(crate) async fn run(context: &CommandContext, command: DeadCommand) -> Result<Exit, Failure> {
     match command {
         DeadCommand::List { limit, after, json } => {
-            let letters = page(context, ListDeadLetters { limit, after }).await?;
+            let letters = fetch_page(context, ListDeadLetters { limit, after }).await?;
             let now = context.clock.now();
-            show(json, &letters, || listed(&letters, limit, after.is_some(), now))?;
+            print_result(json, &letters, || list_text(&letters, limit, after.is_some(), now))?;
         }
         DeadCommand::Show { id, json } => {
             let letter: DeadLetter =
-                ask::<ShowDeadLetter>(context, &NamedDeadLetter { id }).await?;
-            show(json, &letter, || shown(&letter, &TimeZone::system()))?;
+                call_method::<ShowDeadLetter>(context, &NamedDeadLetter { id }).await?;
+            print_result(json, &letter, || letter_text(&letter, &TimeZone::system()))?;
         }
         DeadCommand::Retry(choice) => {
-            each::<RetryDeadLetter>(context, choice, "is queued again").await?;
+            for_each_letter::<RetryDeadLetter>(context, choice, "is queued again").await?;
         }
-        DeadCommand::Drop(choice) => each::<DropDeadLetter>(context, choice, "is dropped").await?,
+        DeadCommand::Drop(choice) => {
+            for_each_letter::<DropDeadLetter>(context, choice, "is dropped").await?
+        }
     }
     Ok(Exit::Done)
 }
 
-async fn page(context: &CommandContext, list: ListDeadLetters) -> Result<Vec<DeadLetter>, Failure> {
-    ask::<ListDeadLetters>(context, &list).await
+async fn fetch_page(
+    context: &CommandContext,
+    list: ListDeadLetters,
+) -> Result<Vec<DeadLetter>, Failure> {
+    call_method::<ListDeadLetters>(context, &list).await
 }
 
 /// Calls the method for each chosen message, and prints the result.
-async fn each<M>(
+async fn for_each_letter<M>(
     context: &CommandContext,
     choice: DeadLetterChoice,
     done: &str,
@@ -94,11 +99,11 @@ where
 {
     let ids = if choice.all { all_ids(context).await? } else { choice.ids };
     if ids.is_empty() {
-        return print(NONE);
+        return print_text(NONE);
     }
     for id in ids {
-        ask::<M>(context, &NamedDeadLetter { id }).await?;
-        print(&format!("{id} {done}\n"))?;
+        call_method::<M>(context, &NamedDeadLetter { id }).await?;
+        print_text(&format!("{id} {done}\n"))?;
     }
     Ok(())
 }
@@ -106,18 +111,18 @@ where
 async fn all_ids(context: &CommandContext) -> Result<Vec<DeadId>, Failure> {
     let letters = all_rows(MOST_ROWS, async |last: Option<&DeadLetter>| {
         let after = last.map(|letter| letter.id);
-        page(context, ListDeadLetters { limit: MOST_ROWS, after }).await
+        fetch_page(context, ListDeadLetters { limit: MOST_ROWS, after }).await
     });
     Ok(letters.await?.into_iter().map(|letter| letter.id).collect())
 }
 
-async fn ask<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
+async fn call_method<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
 where
     M: ClientMethod + for<'a> RunMethod<Ports<'a> = DeadLetterPorts<'a>>,
 {
     call_daemon_or_log::<M>(context, params, async |log, params| {
         let letters = DeadLetterDesk::in_log(log.store.clone());
-        let ports = DeadLetterPorts { letters: &letters, redactor: &redaction::redactor() };
+        let ports = DeadLetterPorts { letters: &letters, redactor: &redaction::shared_redactor() };
         Ok(run_method::<M>(ports, params).await)
     })
     .await
@@ -125,7 +130,7 @@ where
 
 const NONE: &str = "There are no failed messages.\n";
 
-fn listed(letters: &[DeadLetter], limit: u32, is_next_page: bool, now: Timestamp) -> String {
+fn list_text(letters: &[DeadLetter], limit: u32, is_next_page: bool, now: Timestamp) -> String {
     if letters.is_empty() {
         return if is_next_page { "There are no more.\n" } else { NONE }.to_owned();
     }
@@ -134,7 +139,7 @@ fn listed(letters: &[DeadLetter], limit: u32, is_next_page: bool, now: Timestamp
         [
             letter.id.to_string(),
             letter.reason.word().to_owned(),
-            span(letter.at.until(now).as_secs()),
+            format_span(letter.at.until(now).as_secs()),
             letter.chat.to_string(),
             letter.summary.clone(),
         ]
@@ -147,7 +152,7 @@ fn listed(letters: &[DeadLetter], limit: u32, is_next_page: bool, now: Timestamp
     text
 }
 
-fn shown(letter: &DeadLetter, zone: &TimeZone) -> String {
+fn letter_text(letter: &DeadLetter, zone: &TimeZone) -> String {
     let DeadLetter { id, reason, chat, at, turn, attempts, error, summary, text } = letter;
     let (why, times) = match reason {
         DeadReason::Refused => ("it was not delivered", "sends"),
@@ -160,7 +165,7 @@ fn shown(letter: &DeadLetter, zone: &TimeZone) -> String {
         writeln!(shown, "{name}: {value}").unwrap_or_default();
     };
     line("chat", &chat.to_string());
-    line("time", &moment(*at, zone));
+    line("time", &format_moment(*at, zone));
     if let Some(turn) = turn {
         line("turn", &turn.to_string());
     }

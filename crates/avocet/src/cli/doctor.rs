@@ -19,11 +19,11 @@ use crate::cli::reach::open_log_read_only;
 use crate::components::checkup::{Examiner, layers};
 use crate::components::models::Models;
 use crate::components::shell::Shells;
-use crate::configuration::{Configuration, Uses};
-use crate::connection::connect;
+use crate::configuration::{Configuration, ConfigurationUse};
+use crate::connection::connect_daemon;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::show;
+use crate::output::print_result;
 use crate::registry;
 
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ const CONFIGURATION: [&str; 2] = ["configuration", "directories"];
 
 pub(crate) async fn run(context: &CommandContext, doctor: DoctorArgs) -> Result<Exit, Failure> {
     let DoctorArgs { offline, json } = doctor;
-    let configuration = match Configuration::load(context, Uses::Daemon) {
+    let configuration = match Configuration::load(context, ConfigurationUse::Daemon) {
         Ok(configuration) => configuration,
         Err(Failure { exit, error }) => {
             let says = format!("{error:#}");
@@ -55,7 +55,7 @@ pub(crate) async fn run(context: &CommandContext, doctor: DoctorArgs) -> Result<
                 "correct it, and run `avocet doctor` again; nothing else was checked",
             );
             let checkup = Checkup { avocet: vec![check], ..Checkup::default() };
-            show(json, &checkup, || text(&checkup))?;
+            print_result(json, &checkup, || checkup_text(&checkup))?;
             return Ok(exit);
         }
     };
@@ -63,9 +63,9 @@ pub(crate) async fn run(context: &CommandContext, doctor: DoctorArgs) -> Result<
     let path =
         path.map_or("none; the defaults apply".to_owned(), |path| path.display().to_string());
     let mut own = vec![Check::good("configuration", path)];
-    let mut checkup = match connect(context, &configuration).await {
+    let mut checkup = match connect_daemon(context, &configuration).await {
         Err(failure) => {
-            own.push(unreachable(&failure));
+            own.push(unreachable_check(&failure));
             Checkup::default()
         }
         Ok(Some(client)) => {
@@ -88,18 +88,18 @@ pub(crate) async fn run(context: &CommandContext, doctor: DoctorArgs) -> Result<
                 says,
                 "start it: avocet run; if it runs, pass its --config to this command",
             ));
-            own.extend(database(context, &configuration).await);
+            own.extend(check_database(context, &configuration).await);
             of_this_process(context, offline).await?
         }
     };
     own.append(&mut checkup.avocet);
     checkup.avocet = own;
-    show(json, &checkup, || text(&checkup))?;
-    Ok(exit(&checkup))
+    print_result(json, &checkup, || checkup_text(&checkup))?;
+    Ok(checkup_exit(&checkup))
 }
 
 /// Reports a daemon that this command cannot ask.
-fn unreachable(Failure { exit, error }: &Failure) -> Check {
+fn unreachable_check(Failure { exit, error }: &Failure) -> Check {
     let fix = match exit {
         // The daemon is well: its socket is closed to this user.
         Exit::Failed => "nothing else was checked; run this command as that user",
@@ -131,7 +131,7 @@ async fn of_daemon(
 }
 
 /// Checks that a daemon could open its database; `None` if no daemon ever ran.
-async fn database(context: &CommandContext, configuration: &Configuration) -> Option<Check> {
+async fn check_database(context: &CommandContext, configuration: &Configuration) -> Option<Check> {
     let readable = async {
         let Some(log) = open_log_read_only(context, configuration)? else { return Ok(None) };
         log.log_status().await?;
@@ -155,18 +155,18 @@ async fn database(context: &CommandContext, configuration: &Configuration) -> Op
 
 /// Returns the checkup of a daemon that would be started in this shell.
 async fn of_this_process(context: &CommandContext, offline: bool) -> Result<Checkup, Failure> {
-    let configuration = Configuration::load(context, Uses::Log)?;
+    let configuration = Configuration::load(context, ConfigurationUse::Log)?;
     let Configuration { document, settings, .. } = &configuration;
     let shells = Shells::probe(&configuration, &context.clock, &context.root).await?;
     let cgroup = CgroupParent::find_delegated().map(drop).map_err(|why| why.to_string());
-    let channels = registry::channels(document, settings, &context.clock)?.channels;
-    let webhooks = registry::webhooks(&channels);
+    let channels = registry::make_channels(document, settings, &context.clock)?.channels;
+    let webhooks = registry::channel_webhooks(&channels);
     let channels = channels.into_iter().map(|one| one.channel).collect();
     let examiner = Examiner {
         channels: Arc::new(ChannelRegistry::new(channels)),
         webhooks,
         models: Arc::new(Models::of(&configuration, context.clock.clone())?),
-        walls: layers::checks(&configuration, &shells, cgroup),
+        walls: layers::check_layers(&configuration, &shells, cgroup),
         mirror: None,
         mcp: None,
         is_daemon: false,
@@ -179,7 +179,7 @@ async fn of_this_process(context: &CommandContext, offline: bool) -> Result<Chec
 
 /// Chooses the exit code. Faults of the configuration come first, then services that are down, then
 /// the sandbox.
-pub(crate) fn exit(checkup: &Checkup) -> Exit {
+pub(crate) fn checkup_exit(checkup: &Checkup) -> Exit {
     let bad = |checks: &[Check], is_meant: fn(&str) -> bool| {
         checks.iter().any(|check| check.state == CheckState::Bad && is_meant(&check.name))
     };
@@ -196,7 +196,7 @@ pub(crate) fn exit(checkup: &Checkup) -> Exit {
 }
 
 /// Formats one line for each check, with a sign.
-pub(crate) fn text(checkup: &Checkup) -> String {
+pub(crate) fn checkup_text(checkup: &Checkup) -> String {
     let mut text = String::new();
     for (title, checks) in checkup.sections().filter(|(_, checks)| !checks.is_empty()) {
         text.push_str(&format!("{title}\n"));
@@ -244,13 +244,13 @@ mod tests {
             (fair, Exit::Done),
         ];
         for (checkup, expected) in table {
-            assert_eq!(exit(&checkup), expected, "{checkup:?}");
+            assert_eq!(checkup_exit(&checkup), expected, "{checkup:?}");
         }
     }
 
     #[test]
     fn unreachable_daemon_is_restarted_only_if_it_does_not_answer() {
-        let fix = |exit| unreachable(&Failure::new(exit, "cannot connect")).fix.unwrap();
+        let fix = |exit| unreachable_check(&Failure::new(exit, "cannot connect")).fix.unwrap();
         assert_eq!(fix(Exit::TryLater), SEE_LOG);
         assert_eq!(fix(Exit::NoDaemon), SEE_LOG);
         assert!(!fix(Exit::Failed).contains("restart"));
@@ -264,7 +264,7 @@ mod tests {
             ..Checkup::default()
         };
         assert_eq!(
-            text(&checkup),
+            checkup_text(&checkup),
             "avocet\n  ✓ configuration  none\nproviders\n  ✗ local/x        says [2J more -> \
                 avocet ask me \
              hello\n"

@@ -21,11 +21,11 @@ use serde_json::json;
 use crate::cli::faulty_file::for_daemon;
 use crate::cli::reach::{call_daemon_or_log, open_log_read_only};
 use crate::cli::values::session_id;
-use crate::configuration::{Configuration, Uses};
-use crate::connection::connect;
+use crate::configuration::{Configuration, ConfigurationUse};
+use crate::connection::connect_daemon;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{ago, print, print_json_line, show, warning};
+use crate::output::{format_age, print_json_line, print_result, print_text, print_warning};
 use crate::redaction;
 
 /// The first and the longest pause before the next attempt to reach the daemon.
@@ -82,7 +82,7 @@ pub(crate) async fn run(context: &CommandContext, args: EventsArgs) -> Result<Ex
     let after = from.unwrap_or_default();
     let mut list = ListEvents { after, limit: MOST_ROWS, session, kinds: kind };
     loop {
-        let page: EventList = answer::<ListEvents>(&log, &list).await?;
+        let page: EventList = answer_from_log::<ListEvents>(&log, &list).await?;
         if list.after == after {
             warn_of_removed(page.removed, from);
         }
@@ -94,11 +94,14 @@ pub(crate) async fn run(context: &CommandContext, args: EventsArgs) -> Result<Ex
 }
 
 /// Answers a method from the log.
-pub(crate) async fn answer<M>(log: &SqliteStore, params: &M::Params) -> Result<M::Answer, Failure>
+pub(crate) async fn answer_from_log<M>(
+    log: &SqliteStore,
+    params: &M::Params,
+) -> Result<M::Answer, Failure>
 where
     M: ClientMethod + for<'a> RunMethod<Ports<'a> = EventPorts<'a>>,
 {
-    let redactor = redaction::redactor();
+    let redactor = redaction::shared_redactor();
     let answered = run_method::<M>(EventPorts::new(log, &redactor), json!(params)).await;
     let value = answered.map_err(ClientError::Refused)?;
     Ok(serde_json::from_value(value).map_err(std::io::Error::from)?)
@@ -116,7 +119,7 @@ fn print_all(events: &[LogEvent]) -> Result<bool, Failure> {
 
 fn warn_of_removed(removed: i64, from: Option<EventSeq>) {
     if removed > 0 && from.is_some() {
-        warning(&format!(
+        print_warning(&format!(
             "up to {removed} events were removed because of their age ([retention] events)"
         ));
     }
@@ -152,7 +155,7 @@ impl<'c> Follower<'c> {
     async fn run(mut self) -> Result<Exit, Failure> {
         let mut waits = Backoff::new(RECONNECT[0], RECONNECT[1]);
         loop {
-            if let Some(client) = connect(self.context, self.configuration).await? {
+            if let Some(client) = connect_daemon(self.context, self.configuration).await? {
                 waits = Backoff::new(RECONNECT[0], RECONNECT[1]);
                 match self.follow(&client).await? {
                     FollowEnd::ReaderGone => return Ok(Exit::Done),
@@ -160,7 +163,7 @@ impl<'c> Follower<'c> {
                 }
             }
             if !std::mem::replace(&mut self.has_said, true) {
-                warning("no daemon runs; waiting for it");
+                print_warning("no daemon runs; waiting for it");
             }
             self.context.clock.sleep(waits.next_wait()).await;
         }
@@ -175,7 +178,7 @@ impl<'c> Follower<'c> {
         self.has_said = false;
         warn_of_removed(removed, self.subscribe.from);
         if self.log.replace(log.clone()).is_some_and(|earlier| earlier != log) {
-            warning("the log was rolled back or replaced; some events may be missing");
+            print_warning("the log was rolled back or replaced; some events may be missing");
         }
         self.subscribe.from = Some(from);
         while let Ok(incoming) = client.incoming().recv_async().await {
@@ -197,47 +200,47 @@ impl<'c> Follower<'c> {
     }
 }
 
-pub(crate) async fn subscribers(
+pub(crate) async fn run_subscribers(
     context: &CommandContext,
     command: SubscribersCommand,
 ) -> Result<Exit, Failure> {
     match command {
         SubscribersCommand::List { json } => {
-            let configuration = Configuration::load(context, Uses::Daemon)?;
+            let configuration = Configuration::load(context, ConfigurationUse::Daemon)?;
             let found: Vec<Subscriber> = match open_log_read_only(context, &configuration)? {
-                Some(log) => answer::<ListSubscribers>(&log, &NoParams {}).await?,
+                Some(log) => answer_from_log::<ListSubscribers>(&log, &NoParams {}).await?,
                 None => Vec::new(),
             };
             let now = context.clock.now();
-            show(json, &found, || listed(&found, now))
+            print_result(json, &found, || subscribers_text(&found, now))
         }
         SubscribersCommand::Remove { names } => {
             for name in names {
-                remove(context, &name).await?;
-                print(&format!("{name} is removed\n"))?;
+                remove_subscriber(context, &name).await?;
+                print_text(&format!("{name} is removed\n"))?;
             }
             Ok(Exit::Done)
         }
     }
 }
 
-async fn remove(context: &CommandContext, name: &SubscriberName) -> Result<(), Failure> {
+async fn remove_subscriber(context: &CommandContext, name: &SubscriberName) -> Result<(), Failure> {
     let params = RemoveSubscriber { name: name.clone() };
     call_daemon_or_log::<RemoveSubscriber>(context, &params, async |log, params| {
-        let redactor = redaction::redactor();
+        let redactor = redaction::shared_redactor();
         let ports = EventPorts::new(log.store.as_ref(), &redactor);
         Ok(run_method::<RemoveSubscriber>(ports, params).await)
     })
     .await
 }
 
-fn listed(found: &[Subscriber], now: Timestamp) -> String {
+fn subscribers_text(found: &[Subscriber], now: Timestamp) -> String {
     if found.is_empty() {
         return "No program follows the events under a name.\n".to_owned();
     }
     let mut table = PlainTable::with_head(&["name", "confirmed up to", "last confirmation"]);
     for Subscriber { name, seq, at } in found {
-        table.row([name.to_string(), seq.to_string(), ago(*at, now)]);
+        table.row([name.to_string(), seq.to_string(), format_age(*at, now)]);
     }
     table.to_string()
 }

@@ -3,13 +3,13 @@
 
 use std::fs;
 
-use avocet_config::{Document, References};
+use avocet_config::{ConfigDocument, UsedReferences};
 use toml_edit::{DocumentMut, Item};
 
 use crate::components::places::config_path;
-use crate::configuration::{Configuration, FileFault, Uses};
+use crate::configuration::{Configuration, ConfigurationUse, FileFault};
 use crate::context::CommandContext;
-use crate::environment::environment;
+use crate::environment::read_variable;
 use crate::exit::{Exit, Failure};
 
 /// Reads the configuration for a request to the running daemon. If the file has a fault, reads only
@@ -18,7 +18,7 @@ use crate::exit::{Exit, Failure};
 /// # Errors
 /// [`Failure`] if the file cannot be read, or if its places cannot be used.
 pub(crate) fn for_daemon(context: &CommandContext) -> Result<Configuration, Failure> {
-    let failure = match Configuration::load(context, Uses::Daemon) {
+    let failure = match Configuration::load(context, ConfigurationUse::Daemon) {
         Err(failure) if failure.exit == Exit::Configuration => failure,
         loaded => return loaded,
     };
@@ -28,16 +28,21 @@ pub(crate) fn for_daemon(context: &CommandContext) -> Result<Configuration, Fail
         return Err(failure);
     }
     let Ok(text) = fs::read_to_string(&path) else { return Err(failure) };
-    let places = Document::parse_with(places(&text), Some(path), &environment, References::Places)
-        .map_err(Failure::from)
-        .and_then(|document| Configuration::of(context, document, Uses::Daemon));
+    let places = ConfigDocument::parse_with(
+        read_place_keys(&text),
+        Some(path),
+        &read_variable,
+        UsedReferences::Places,
+    )
+    .map_err(Failure::from)
+    .and_then(|document| Configuration::of(context, document, ConfigurationUse::Daemon));
     let Ok(found) = places else { return Err(failure) };
     Ok(Configuration { fault: Some(FileFault::new(format!("{:#}", failure.error))), ..found })
 }
 
 /// Returns a configuration with only the keys of a text that lead to the daemon. If the text is not
 /// TOML, its lines before the error count.
-fn places(text: &str) -> String {
+fn read_place_keys(text: &str) -> String {
     let document = match text.parse::<DocumentMut>() {
         Ok(document) => document,
         Err(error) => {
@@ -78,7 +83,7 @@ mod tests {
         ];
         for (text, expected) in table {
             let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert_eq!(words(&places(text)), words(expected), "{text}");
+            assert_eq!(words(&read_place_keys(text)), words(expected), "{text}");
         }
     }
 }

@@ -24,15 +24,15 @@ use crate::cli::faulty_file::for_daemon;
 use crate::cli::link::new_key;
 use crate::cli::reach::{bus_to_log, call_daemon_or_log};
 use crate::cli::sessions;
-use crate::cli::values::rows;
+use crate::cli::values::parse_rows;
 use crate::components::workspaces::check_job_directory;
-use crate::configuration::{Configuration, Uses};
-use crate::connection::connect;
+use crate::configuration::{Configuration, ConfigurationUse};
+use crate::connection::connect_daemon;
 use crate::context::CommandContext;
 use crate::daemon::running::{ChannelIntake, RunningDaemon, StartOptions};
 use crate::exit::{Exit, Failure};
 use crate::input::text_or_stdin;
-use crate::output::{ago, moment, print, print_json, show, span};
+use crate::output::{format_age, format_moment, format_span, print_json, print_result, print_text};
 use crate::redaction;
 
 #[derive(Debug, Subcommand)]
@@ -42,7 +42,7 @@ pub(crate) enum JobCommand {
     /// List jobs, the newest first.
     List {
         /// Maximum number of jobs.
-        #[arg(long, default_value_t = 50, value_parser = rows)]
+        #[arg(long, default_value_t = 50, value_parser = parse_rows)]
         limit: u32,
         /// Continue behind this job.
         #[arg(long, value_name = "JOB")]
@@ -92,7 +92,7 @@ pub(crate) struct SubmitArgs {
           value_parser = clap::value_parser!(u64).range(1..=604_800))]
     max_seconds: u64,
     /// Maximum cost in dollars. Default: the budget of a turn.
-    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
     max_cost: Option<Money>,
     /// Idempotency key: a second job with the same key is the first one.
     #[arg(long)]
@@ -116,36 +116,36 @@ const SHOWN_TASK: usize = 60;
 
 pub(crate) async fn run(context: &CommandContext, command: JobCommand) -> Result<Exit, Failure> {
     match command {
-        JobCommand::Submit(submit_args) => submit(context, submit_args).await,
+        JobCommand::Submit(submit_args) => submit_job(context, submit_args).await,
         JobCommand::List { limit, before, json } => {
             let jobs: Vec<JobStatus> =
-                ask::<ListJobs>(context, &ListJobs { limit, before }).await?;
-            show(json, &jobs, || list_text(&jobs, context.clock.now()))
+                call_method::<ListJobs>(context, &ListJobs { limit, before }).await?;
+            print_result(json, &jobs, || list_text(&jobs, context.clock.now()))
         }
         JobCommand::Show { job, json } => {
-            let job = status(context, job).await?;
-            show(json, &job, || job_text(&job, &TimeZone::system()))
+            let job = fetch_status(context, job).await?;
+            print_result(json, &job, || job_text(&job, &TimeZone::system()))
         }
-        JobCommand::Logs { job, follow: true } => follow(context, job).await,
+        JobCommand::Logs { job, follow: true } => follow_job(context, job).await,
         JobCommand::Logs { job, follow: false } => {
-            let job = status(context, job).await?;
+            let job = fetch_status(context, job).await?;
             print_new(context, &job, &mut BTreeSet::new()).await?;
             Ok(Exit::Done)
         }
         JobCommand::Cancel { job } => {
-            let () = ask::<CancelJob>(context, &NamedJob { id: job }).await?;
-            print(&format!("{job} is cancelled\n"))?;
+            let () = call_method::<CancelJob>(context, &NamedJob { id: job }).await?;
+            print_text(&format!("{job} is cancelled\n"))?;
             Ok(Exit::Done)
         }
     }
 }
 
-async fn submit(context: &CommandContext, submit: SubmitArgs) -> Result<Exit, Failure> {
+async fn submit_job(context: &CommandContext, submit: SubmitArgs) -> Result<Exit, Failure> {
     let SubmitArgs { agent, task, workspace, max_inference_runs, max_seconds, max_cost, .. } =
         submit;
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let configuration = Configuration::load(context, ConfigurationUse::Daemon)?;
     check_agent(&configuration, &agent)?;
-    let workspace = workspace.as_deref().map(absolute).transpose()?;
+    let workspace = workspace.as_deref().map(absolute_path).transpose()?;
     if let Some(workspace) = &workspace {
         check_job_directory(&configuration, &PathBuf::from(workspace))?;
     }
@@ -183,7 +183,7 @@ async fn submit_and(
     request: &SubmitJob,
     then: AfterSubmit,
 ) -> Result<Exit, Failure> {
-    let submitted: SubmittedJob = ask::<SubmitJob>(context, request).await?;
+    let submitted: SubmittedJob = call_method::<SubmitJob>(context, request).await?;
     let SubmittedJob { id, is_duplicate, .. } = &submitted;
     let said = match then {
         AfterSubmit::PrintJson => return print_json(&submitted).map(|()| Exit::Done),
@@ -193,8 +193,8 @@ async fn submit_and(
             format!("{id} is in the log; watch it with: avocet job logs -f {id}\n")
         }
     };
-    print(&said)?;
-    if then == AfterSubmit::Follow { follow(context, *id).await } else { Ok(Exit::Done) }
+    print_text(&said)?;
+    if then == AfterSubmit::Follow { follow_job(context, *id).await } else { Ok(Exit::Done) }
 }
 
 /// Starts a daemon in this process whose channels receive nothing.
@@ -202,11 +202,11 @@ async fn start_direct(
     context: &CommandContext,
     configuration: &Configuration,
 ) -> Result<RunningDaemon, Failure> {
-    if connect(context, configuration).await?.is_some() {
+    if connect_daemon(context, configuration).await?.is_some() {
         let message = "a daemon runs already; leave out --direct to give it the job";
         return Err(Failure::new(Exit::Failed, message));
     }
-    let whole = Configuration::load(context, Uses::Everything)?;
+    let whole = Configuration::load(context, ConfigurationUse::Everything)?;
     let options = StartOptions { start_empty: false, intake: ChannelIntake::Closed };
     RunningDaemon::start(context, &whole, options).await
 }
@@ -224,7 +224,7 @@ fn check_agent(configuration: &Configuration, name: &str) -> Result<(), Failure>
 
 /// Returns the directory as an absolute path without links, because the daemon has another working
 /// directory.
-fn absolute(directory: &Path) -> Result<String, Failure> {
+fn absolute_path(directory: &Path) -> Result<String, Failure> {
     let failed = |why: String| {
         let directory = directory.display();
         Failure::new(Exit::Failed, format!("the workspace {directory} cannot be used: {why}"))
@@ -236,7 +236,7 @@ fn absolute(directory: &Path) -> Result<String, Failure> {
     path.into_os_string().into_string().map_err(|_| failed("its name is not UTF-8".to_owned()))
 }
 
-async fn ask<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
+async fn call_method<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
 where
     M: ClientMethod + for<'a> RunMethod<Ports<'a> = JobPorts<'a>>,
 {
@@ -245,26 +245,26 @@ where
         let desk = JobDesk::in_log(log.store.clone(), bus.into());
         let peer = SenderId::parse("command");
         let peer = peer.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
-        let ports = JobPorts { jobs: &desk, redactor: &redaction::redactor(), peer: &peer };
+        let ports = JobPorts { jobs: &desk, redactor: &redaction::shared_redactor(), peer: &peer };
         Ok(run_method::<M>(ports, params).await)
     })
     .await
 }
 
-async fn status(context: &CommandContext, id: JobId) -> Result<JobStatus, Failure> {
-    ask::<ShowJob>(context, &NamedJob { id }).await
+async fn fetch_status(context: &CommandContext, id: JobId) -> Result<JobStatus, Failure> {
+    call_method::<ShowJob>(context, &NamedJob { id }).await
 }
 
 /// Prints what a job does until it ends.
-async fn follow(context: &CommandContext, id: JobId) -> Result<Exit, Failure> {
+async fn follow_job(context: &CommandContext, id: JobId) -> Result<Exit, Failure> {
     let mut printed = BTreeSet::new();
     loop {
         // The state first: what happened before it is printed below.
-        let job = status(context, id).await?;
+        let job = fetch_status(context, id).await?;
         print_new(context, &job, &mut printed).await?;
         if job.state.is_final() {
             let word = job.state.word();
-            print(&format!("{id} {word}\n"))?;
+            print_text(&format!("{id} {word}\n"))?;
             return Ok(if job.state == JobState::Completed { Exit::Done } else { Exit::Failed });
         }
         context.clock.sleep(LOOK_AGAIN).await;
@@ -280,7 +280,7 @@ async fn print_new(
     let configuration = for_daemon(context)?;
     for line in sessions::finished_lines(context, &configuration, &job.session).await? {
         if printed.insert(line.key) {
-            print(&line.text)?;
+            print_text(&line.text)?;
         }
     }
     Ok(())
@@ -297,7 +297,7 @@ fn list_text(jobs: &[JobStatus], now: Timestamp) -> String {
             job.id.to_string(),
             job.state.word().to_owned(),
             job.rules.agent.clone(),
-            ago(job.submitted_at, now),
+            format_age(job.submitted_at, now),
             job.inference_runs.to_string(),
             job.usage.price(),
             in_line(&job.task),
@@ -319,12 +319,15 @@ fn job_text(job: &JobStatus, zone: &TimeZone) -> String {
     line("workspace", rules.workspace.as_deref().unwrap_or("that of the agent"));
     line("chat", &job.chat.to_string());
     line("session", job.session.as_str());
-    line("submitted", &format!("{} by {}", moment(job.submitted_at, zone), job.submitted_by));
+    line(
+        "submitted",
+        &format!("{} by {}", format_moment(job.submitted_at, zone), job.submitted_by),
+    );
     if let Some(started) = job.started_at {
-        line("started", &moment(started, zone));
+        line("started", &format_moment(started, zone));
         if let Some(ended) = job.ended_at {
-            let took = span(started.until(ended).as_secs());
-            line("ended", &format!("{}, after {took}", moment(ended, zone)));
+            let took = format_span(started.until(ended).as_secs());
+            line("ended", &format!("{}, after {took}", format_moment(ended, zone)));
         }
     }
     line("runs", &format!("{} of at most {}", job.inference_runs, limits.max_inference_runs));
@@ -345,7 +348,7 @@ fn in_line(task: &str) -> String {
     }
 }
 
-fn dollars(text: &str) -> Result<Money, String> {
+fn parse_dollars(text: &str) -> Result<Money, String> {
     match text.parse::<f64>() {
         Ok(dollars) if dollars.is_finite() && dollars > 0.0 => Ok(Money::dollars(dollars)),
         _ => Err("must be a number of dollars above 0, for example 0.50".to_owned()),

@@ -11,7 +11,7 @@ use clap::Subcommand;
 
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::show;
+use crate::output::print_result;
 use crate::setup::mcp::add::{self, AddArgs, RemoveArgs};
 use crate::setup::mcp::test::{self, TestArgs};
 
@@ -48,23 +48,23 @@ pub(crate) async fn run(context: &CommandContext, command: McpCommand) -> Result
     match command {
         McpCommand::Add(args) => {
             let (json, is_tested) = (args.json, !args.no_test);
-            let mut changed = add::add(context, *args)?;
+            let mut changed = add::add_server(context, *args)?;
             if is_tested {
                 changed.test(context).await;
             }
-            show(json, &changed, || changed.text())?;
+            print_result(json, &changed, || changed.text())?;
             Ok(changed.exit())
         }
-        McpCommand::Approve(args) => servers::approve(context, args).await,
-        McpCommand::List(args) => servers::list(context, &args).await,
-        McpCommand::Login(args) => login::login(context, args).await,
-        McpCommand::Logout(args) => login::logout(context, args).await,
+        McpCommand::Approve(args) => servers::approve_tool(context, args).await,
+        McpCommand::List(args) => servers::list_servers(context, &args).await,
+        McpCommand::Login(args) => login::log_in(context, args).await,
+        McpCommand::Logout(args) => login::log_out(context, args).await,
         McpCommand::Remove(args) => {
-            let changed = add::remove(context, &args)?;
-            show(args.json, &changed, || changed.text())
+            let changed = add::remove_server(context, &args)?;
+            print_result(args.json, &changed, || changed.text())
         }
         McpCommand::Serve(args) => serve::run(context, args).await,
-        McpCommand::Test(args) => test::test(context, args).await,
-        McpCommand::Tools(args) => servers::tools(context, args).await,
+        McpCommand::Test(args) => test::test_server(context, args).await,
+        McpCommand::Tools(args) => servers::list_tools(context, args).await,
     }
 }

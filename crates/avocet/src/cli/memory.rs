@@ -22,14 +22,14 @@ use serde::Serialize;
 
 use crate::cli::consolidate::{self, ConsolidateArgs};
 use crate::cli::reach::{call_daemon_or_log, open_log_read_only};
-use crate::cli::values::rows;
+use crate::cli::values::parse_rows;
 use crate::components::checkup::mirror_problems;
-use crate::components::memories::{has_files, mirror};
-use crate::configuration::{Configuration, Uses};
+use crate::components::memories::{has_files, make_mirror};
+use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::input::text_or_stdin;
-use crate::output::{moment, print, show, warning};
+use crate::output::{format_moment, print_result, print_text, print_warning};
 use crate::redaction;
 
 #[derive(Debug, Subcommand)]
@@ -115,7 +115,7 @@ pub(crate) struct ListArgs {
     #[command(flatten)]
     scope: ScopeArgs,
     /// Maximum number of rows.
-    #[arg(long, default_value_t = 50, value_parser = rows)]
+    #[arg(long, default_value_t = 50, value_parser = parse_rows)]
     limit: u32,
     /// Print JSON.
     #[arg(long)]
@@ -136,20 +136,20 @@ pub(crate) async fn run(context: &CommandContext, command: MemoryCommand) -> Res
     match command {
         MemoryCommand::Add { text, scope, json } => {
             let params = AddMemory { text: text_or_stdin(text)?, scope };
-            let written: WrittenMemory = change::<AddMemory>(context, &params).await?;
+            let written: WrittenMemory = change_memory::<AddMemory>(context, &params).await?;
             let WrittenMemory { memory: Memory { id, scope, .. }, is_new } = &written;
             let state = if *is_new { "remembered as" } else { "already known as" };
-            show(json, &written, || format!("{state} {id} ({scope})\n"))
+            print_result(json, &written, || format!("{state} {id} ({scope})\n"))
         }
         MemoryCommand::Consolidate { consolidate: args } => consolidate::run(context, args).await,
         MemoryCommand::Export { scope } => {
-            let memories = found(context, scope.filter(), "", u32::MAX).await?;
-            print(&markdown(&memories, &zone))?;
+            let memories = search_memories(context, scope.filter(), "", u32::MAX).await?;
+            print_text(&memories_markdown(&memories, &zone))?;
             Ok(Exit::Done)
         }
         MemoryCommand::Forget { memory } => {
-            let () = change::<ForgetMemory>(context, &ForgetMemory { memory }).await?;
-            print(&format!(
+            let () = change_memory::<ForgetMemory>(context, &ForgetMemory { memory }).await?;
+            print_text(&format!(
                 "{memory} is forgotten; see `avocet memory log {memory}` to undo it\n"
             ))?;
             Ok(Exit::Done)
@@ -158,22 +158,22 @@ pub(crate) async fn run(context: &CommandContext, command: MemoryCommand) -> Res
         MemoryCommand::Search { query, list } => list_found(context, list, &query).await,
         MemoryCommand::Log { memory, list } => {
             let ListArgs { scope, limit, json } = list;
-            let changes = match log(context)? {
+            let changes = match open_log(context)? {
                 Some(log) => log.memory_changes(&scope.filter(), memory, limit).await?,
                 None => Vec::new(),
             };
-            show(json, &changes, || changes_text(&changes, &zone))
+            print_result(json, &changes, || changes_text(&changes, &zone))
         }
         MemoryCommand::Show { memory, json } => {
-            let details = details(context, memory).await?;
-            show(json, &details, || details_text(&details, &zone))
+            let details = fetch_details(context, memory).await?;
+            print_result(json, &details, || details_text(&details, &zone))
         }
         MemoryCommand::Undo { change: number, json } => {
             let params = UndoMemoryChange { change: number };
-            let memory: Memory = change::<UndoMemoryChange>(context, &params).await?;
+            let memory: Memory = change_memory::<UndoMemoryChange>(context, &params).await?;
             let Memory { id, text, forgotten, .. } = &memory;
             let state = if *forgotten { "is forgotten again" } else { "is as before" };
-            show(json, &memory, || format!("{id} {state}: {text}\n"))
+            print_result(json, &memory, || format!("{id} {state}: {text}\n"))
         }
     }
 }
@@ -184,44 +184,47 @@ async fn list_found(
     query: &str,
 ) -> Result<Exit, Failure> {
     let ListArgs { scope, limit, json } = list;
-    let memories = found(context, scope.filter(), query, limit).await?;
-    show(json, &memories, || list_text(&memories, &TimeZone::system()))
+    let memories = search_memories(context, scope.filter(), query, limit).await?;
+    print_result(json, &memories, || list_text(&memories, &TimeZone::system()))
 }
 
-async fn found(
+async fn search_memories(
     context: &CommandContext,
     scopes: ScopeFilter,
     query: &str,
     limit: u32,
 ) -> Result<Vec<Memory>, Failure> {
-    let Some(log) = log(context)? else { return Ok(Vec::new()) };
+    let Some(log) = open_log(context)? else { return Ok(Vec::new()) };
     let found = log.search_memories(&scopes, query, limit).await?;
     Ok(found.into_iter().map(|found| found.memory).collect())
 }
 
-async fn details(context: &CommandContext, id: MemoryId) -> Result<MemoryDetails, Failure> {
+async fn fetch_details(context: &CommandContext, id: MemoryId) -> Result<MemoryDetails, Failure> {
     let unknown = || Failure::new(Exit::Failed, format!("there is no memory {id}"));
-    let log = log(context)?.ok_or_else(unknown)?;
+    let log = open_log(context)?.ok_or_else(unknown)?;
     let memory = log.memory(id).await?.ok_or_else(unknown)?;
     let changes = log.memory_changes(&ScopeFilter::All, Some(id), u32::MAX).await?;
     Ok(MemoryDetails { memory, changes })
 }
 
-fn log(context: &CommandContext) -> Result<Option<SqliteStore>, Failure> {
-    open_log_read_only(context, &Configuration::load(context, Uses::Daemon)?)
+fn open_log(context: &CommandContext) -> Result<Option<SqliteStore>, Failure> {
+    open_log_read_only(context, &Configuration::load(context, ConfigurationUse::Daemon)?)
 }
 
 /// Changes the memory. A daemon then brings the files up to date by itself.
-async fn change<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
+async fn change_memory<M>(
+    context: &CommandContext,
+    params: &M::Params,
+) -> Result<M::Answer, Failure>
 where
     M: ClientMethod + for<'a> RunMethod<Ports<'a> = MemoryPorts<'a>>,
 {
     call_daemon_or_log::<M>(context, params, async |log, params| {
-        let mirror = mirror(&log.configuration, &log.store);
+        let mirror = make_mirror(&log.configuration, &log.store);
         let ports = MemoryPorts {
             memories: log.store.as_ref(),
             mirror: mirror.as_deref().map(|mirror| mirror as &dyn MemoryMirror),
-            redactor: &redaction::redactor(),
+            redactor: &redaction::shared_redactor(),
         };
         let answer = run_method::<M>(ports, params).await;
         if let Some(mirror) = mirror {
@@ -235,14 +238,14 @@ where
 /// Takes the edits of the memory's files into the log, so that the command sees them. A fault is a
 /// warning only.
 async fn take_in_edits(context: &CommandContext) {
-    let Ok(configuration) = Configuration::load(context, Uses::Daemon) else { return };
+    let Ok(configuration) = Configuration::load(context, ConfigurationUse::Daemon) else { return };
     if !has_files(&configuration) {
         return;
     }
-    match change::<SyncMemories>(context, &NoParams {}).await {
-        Ok(report) => mirror_problems(&report).iter().for_each(|problem| warning(problem)),
+    match change_memory::<SyncMemories>(context, &NoParams {}).await {
+        Ok(report) => mirror_problems(&report).iter().for_each(|problem| print_warning(problem)),
         Err(Failure { error, .. }) => {
-            warning(&format!("edits of the memory's files are not taken in: {error:#}"));
+            print_warning(&format!("edits of the memory's files are not taken in: {error:#}"));
         }
     }
 }
@@ -253,7 +256,7 @@ fn list_text(memories: &[Memory], zone: &TimeZone) -> String {
     }
     let mut table = PlainTable::with_head(&["id", "scope", "trust", "written", "text"]);
     for Memory { id, scope, text, trust, source, .. } in memories {
-        let (written, trust) = (moment(source.written_at, zone), trust.word().to_owned());
+        let (written, trust) = (format_moment(source.written_at, zone), trust.word().to_owned());
         table.row([id.to_string(), scope.to_string(), trust, written, in_line(text)]);
     }
     table.to_string()
@@ -265,7 +268,7 @@ fn changes_text(changes: &[MemoryChange], zone: &TimeZone) -> String {
     }
     let mut text = String::new();
     for MemoryChange { id, memory, at, author, kind, before, after, .. } in changes {
-        let at = moment(*at, zone);
+        let at = format_moment(*at, zone);
         let kind = match (kind, before) {
             (MemoryChangeKind::Written, Some(_)) => "edited",
             _ => kind.word(),
@@ -290,7 +293,7 @@ fn details_text(details: &MemoryDetails, zone: &TimeZone) -> String {
     let Memory { id, scope, text, trust, source, revision, forgotten } = memory;
     let state = if *forgotten { ", forgotten" } else { "" };
     let MemorySource { session, turn, message, said_by, written_at } = source;
-    let mut parts = vec![moment(*written_at, zone)];
+    let mut parts = vec![format_moment(*written_at, zone)];
     parts.extend(said_by.iter().map(|person| format!("asked by {person}")));
     parts.extend(session.iter().map(|session| format!("in {session}")));
     parts.extend(message.iter().map(|message| format!("message {message}")));
@@ -304,7 +307,7 @@ fn details_text(details: &MemoryDetails, zone: &TimeZone) -> String {
 }
 
 /// Returns the memories as Markdown, oldest first, one section for each scope.
-fn markdown(memories: &[Memory], zone: &TimeZone) -> String {
+fn memories_markdown(memories: &[Memory], zone: &TimeZone) -> String {
     let mut sections: BTreeMap<&MemoryScope, Vec<&Memory>> = BTreeMap::new();
     for memory in memories.iter().rev() {
         sections.entry(&memory.scope).or_default().push(memory);
@@ -313,7 +316,7 @@ fn markdown(memories: &[Memory], zone: &TimeZone) -> String {
     for (scope, memories) in sections {
         writeln!(text, "\n## {scope}\n").unwrap_or_default();
         for Memory { id, text: said, trust, source, .. } in memories {
-            let (trust, written) = (trust.word(), moment(source.written_at, zone));
+            let (trust, written) = (trust.word(), format_moment(source.written_at, zone));
             let said = said.lines().collect::<Vec<_>>().join("\n  ");
             writeln!(text, "- {said} ({id}, {written}, trust {trust})").unwrap_or_default();
         }

@@ -22,10 +22,10 @@ use serde_json::{Value, json};
 
 use crate::components::catalogue;
 use crate::components::models::Models;
-use crate::configuration::{Configuration, Uses};
+use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::show;
+use crate::output::print_result;
 
 /// Most bytes of a table of models.
 const MAX_TABLE: usize = 16 * 1024 * 1024;
@@ -65,11 +65,13 @@ enum ModelsCommand {
 pub(crate) async fn run(context: &CommandContext, args: ModelsArgs) -> Result<Exit, Failure> {
     let ModelsArgs { command, offered, json } = args;
     match (command, offered) {
-        (Some(ModelsCommand::Update { source, json }), _) => update(context, &source, json).await,
+        (Some(ModelsCommand::Update { source, json }), _) => {
+            update_catalogue(context, &source, json).await
+        }
         (None, Some(provider)) => {
             offered::run(context, Some(provider).filter(|name| !name.is_empty()), json).await
         }
-        (None, None) => configured(context, json).await,
+        (None, None) => show_configured(context, json).await,
     }
 }
 
@@ -80,8 +82,8 @@ struct ModelRow {
     known: Option<KnownFacts>,
 }
 
-async fn configured(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(context, Uses::Log)?;
+async fn show_configured(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(context, ConfigurationUse::Log)?;
     let models = Models::of(&configuration, context.clock.clone())?;
     let mut rows = Vec::new();
     for name in models.configured() {
@@ -94,17 +96,21 @@ async fn configured(context: &CommandContext, json: bool) -> Result<Exit, Failur
         };
         rows.push(ModelRow { name, known });
     }
-    show(json, &rows.iter().map(ModelRow::json).collect::<Vec<_>>(), || table(&rows))
+    print_result(json, &rows.iter().map(ModelRow::json).collect::<Vec<_>>(), || models_table(&rows))
 }
 
 /// Replaces the catalogue. A faulty one changes nothing.
-async fn update(context: &CommandContext, source: &str, json: bool) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+async fn update_catalogue(
+    context: &CommandContext,
+    source: &str,
+    json: bool,
+) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(context, ConfigurationUse::Daemon)?;
     let failed = |why: String| Failure::new(Exit::Failed, why);
     let kept =
         |why: String| failed(format!("cannot use {source}: {why}; the catalogue is unchanged"));
     let text = if source.starts_with("http://") || source.starts_with("https://") {
-        fetched(context, source).await.map_err(kept)?
+        fetch_catalogue(context, source).await.map_err(kept)?
     } else {
         read(source).map_err(kept)?
     };
@@ -112,13 +118,13 @@ async fn update(context: &CommandContext, source: &str, json: bool) -> Result<Ex
     let date = now.strftime("%Y-%m-%d").to_string();
     let catalogue =
         ModelCatalogue::read(text, source, &date).map_err(|error| kept(error.to_string()))?;
-    let file = catalogue::file(&configuration.data_dir);
-    catalogue::replace(&file, &catalogue).map_err(|error| {
+    let file = catalogue::catalogue_path(&configuration.data_dir);
+    catalogue::replace_file(&file, &catalogue).map_err(|error| {
         failed(format!("cannot write {}: {}", file.display(), plain_io(&error)))
     })?;
     let CatalogueSummary { source, date, models } = catalogue.summarize();
     let written = json!({ "models": models, "source": source, "date": date, "file": file });
-    show(json, &written, || {
+    print_result(json, &written, || {
         let file = file.display();
         format!(
             "{file} now has {models} models of {date}. A running daemon reads it at its next start.\n"
@@ -140,7 +146,7 @@ fn read(path: &str) -> Result<String, String> {
 }
 
 /// Fetches a text from the public Internet.
-async fn fetched(context: &CommandContext, url: &str) -> Result<String, String> {
+async fn fetch_catalogue(context: &CommandContext, url: &str) -> Result<String, String> {
     check_public_url(url).map_err(|error| error.to_string())?;
     let fetch = async {
         let client = HttpClient::with_public_only(&BTreeMap::new())?;
@@ -160,7 +166,7 @@ fn too_long() -> String {
     format!("it is longer than {} MiB", MAX_TABLE / 1024 / 1024)
 }
 
-fn table(rows: &[ModelRow]) -> String {
+fn models_table(rows: &[ModelRow]) -> String {
     let head = ["model", "context", "answer", "pictures", "tools", "$ per million in/out"];
     let mut table = PlainTable::with_head(&head);
     for row in rows {
@@ -177,11 +183,11 @@ impl ModelRow {
         let KnownFacts { context, max_output, images, tools, text_calls, price, .. } = known;
         [
             self.name.clone(),
-            cell(context, |tokens| configured_number(*tokens)),
-            cell(max_output, |tokens| configured_number(*tokens)),
-            cell(images, |images| if *images { "yes" } else { "no" }),
+            fact_cell(context, |tokens| configured_number(*tokens)),
+            fact_cell(max_output, |tokens| configured_number(*tokens)),
+            fact_cell(images, |images| if *images { "yes" } else { "no" }),
             tool_cell(tools, text_calls),
-            cell(price, price_text),
+            fact_cell(price, price_text),
         ]
     }
 
@@ -194,18 +200,18 @@ impl ModelRow {
         json!({
             "model": self.name,
             "embedded": false,
-            "context": fact(context, |tokens| json!(tokens)),
-            "max_output": fact(max_output, |tokens| json!(tokens)),
-            "images": fact(images, |images| json!(images)),
-            "tools": fact(tools, |tools| json!(tools)),
-            "text_calls": fact(text_calls, |text_calls| json!(text_calls)),
-            "price": fact(price, |price| json!(price)),
+            "context": fact_json(context, |tokens| json!(tokens)),
+            "max_output": fact_json(max_output, |tokens| json!(tokens)),
+            "images": fact_json(images, |images| json!(images)),
+            "tools": fact_json(tools, |tools| json!(tools)),
+            "text_calls": fact_json(text_calls, |text_calls| json!(text_calls)),
+            "price": fact_json(price, |price| json!(price)),
         })
     }
 }
 
 /// Formats a fact, with its source in brackets.
-fn cell<T, S: Display>(fact: &Fact<T>, shown: impl Fn(&T) -> S) -> String {
+fn fact_cell<T, S: Display>(fact: &Fact<T>, shown: impl Fn(&T) -> S) -> String {
     match fact {
         None => "unknown".to_owned(),
         Some((value, source)) => format!("{} ({})", shown(value), source.as_word()),
@@ -215,15 +221,15 @@ fn cell<T, S: Display>(fact: &Fact<T>, shown: impl Fn(&T) -> S) -> String {
 fn tool_cell(tools: &Fact<ToolStyle>, text_calls: &Fact<TextCalls>) -> String {
     let tools = match tools {
         None => "native (assumed)".to_owned(),
-        tools => cell(tools, word),
+        tools => fact_cell(tools, serialized_word),
     };
     match text_calls {
         None => tools,
-        text_calls => format!("{tools}, as text: {}", cell(text_calls, word)),
+        text_calls => format!("{tools}, as text: {}", fact_cell(text_calls, serialized_word)),
     }
 }
 
-fn fact<T>(fact: &Fact<T>, shown: impl Fn(&T) -> Value) -> Value {
+fn fact_json<T>(fact: &Fact<T>, shown: impl Fn(&T) -> Value) -> Value {
     match fact {
         None => Value::Null,
         Some((value, source)) => json!({ "value": shown(value), "from": source.as_word() }),
@@ -231,7 +237,7 @@ fn fact<T>(fact: &Fact<T>, shown: impl Fn(&T) -> Value) -> Value {
 }
 
 /// Returns the configuration's word for a value.
-fn word(value: &impl Serialize) -> String {
+fn serialized_word(value: &impl Serialize) -> String {
     json!(value).as_str().unwrap_or_default().to_owned()
 }
 

@@ -104,7 +104,7 @@ async fn agent_parts(
     models: &Arc<Models>,
 ) -> Result<AgentParts, Failure> {
     let Configuration { document, settings, .. } = configuration;
-    let channels = registry::channels(document, settings, &context.clock)?.channels;
+    let channels = registry::make_channels(document, settings, &context.clock)?.channels;
     let channels = channels.into_iter().map(|one| one.channel).collect();
     let logs = WorkspaceLogs { turns: store.clone(), jobs: store.clone() };
     // The shell stays unused, so its start number is arbitrary.
@@ -129,7 +129,7 @@ async fn agent_parts(
         bus: bus.clone(),
         workspaces,
         // No server is started: the agent has the tools that are known.
-        mcp: mcp::client(configuration, &shells, clock, &context.root)?,
+        mcp: mcp::make_client(configuration, &shells, clock, &context.root)?,
         shells: Arc::new(shells),
         session_sources: Arc::default(),
         events: Arc::new(Events::default()),

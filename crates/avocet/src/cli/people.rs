@@ -18,7 +18,7 @@ use crate::cli::reach::{all_rows, bus_to_log, call_daemon_or_log};
 use crate::cli::values::chat_address;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{moment, print, show, span};
+use crate::output::{format_moment, format_span, print_result, print_text};
 
 #[derive(Debug, Args)]
 pub(crate) struct LinkArgs {
@@ -81,31 +81,37 @@ pub(crate) enum PeopleCommand {
     },
 }
 
-pub(crate) async fn pair(context: &CommandContext, command: PairCommand) -> Result<Exit, Failure> {
+pub(crate) async fn run_pair(
+    context: &CommandContext,
+    command: PairCommand,
+) -> Result<Exit, Failure> {
     match command {
         PairCommand::List { json } => {
-            let pairings: Vec<Pairing> = ask::<ListPairings>(context, &NoParams {}).await?;
+            let pairings: Vec<Pairing> = call_method::<ListPairings>(context, &NoParams {}).await?;
             let now = context.clock.now();
-            show(json, &pairings, || pairings_text(&pairings, now))
+            print_result(json, &pairings, || pairings_text(&pairings, now))
         }
         PairCommand::Approve { code, owner, json } => {
-            let person: Person = ask::<Approve>(context, &Approve { code, owner }).await?;
-            show(json, &person, || {
+            let person: Person = call_method::<Approve>(context, &Approve { code, owner }).await?;
+            print_result(json, &person, || {
                 let role = person.role.word();
-                format!("{} may speak now; role: {role}\n", who(person.name.as_deref(), &person.id))
+                format!(
+                    "{} may speak now; role: {role}\n",
+                    person_text(person.name.as_deref(), &person.id)
+                )
             })
         }
         PairCommand::Deny { code, json } => {
-            let pairing: Pairing = ask::<Deny>(context, &Deny { code }).await?;
-            show(json, &pairing, || {
-                let who = who(pairing.name.as_deref(), &pairing.person);
+            let pairing: Pairing = call_method::<Deny>(context, &Deny { code }).await?;
+            print_result(json, &pairing, || {
+                let who = person_text(pairing.name.as_deref(), &pairing.person);
                 format!("{who} may not speak; the code is deleted\n")
             })
         }
     }
 }
 
-pub(crate) async fn people(
+pub(crate) async fn run_people(
     context: &CommandContext,
     command: PeopleCommand,
 ) -> Result<Exit, Failure> {
@@ -114,39 +120,44 @@ pub(crate) async fn people(
             let page = async |last: Option<&Person>| {
                 let after = last.map(|last| last.id.clone());
                 let list = ListPeople { after, ..ListPeople::default() };
-                ask::<ListPeople>(context, &list).await
+                call_method::<ListPeople>(context, &list).await
             };
             let people = all_rows(ListPeople::default().limit, page).await?;
-            show(json, &people, || people_text(&people, &TimeZone::system()))
+            print_result(json, &people, || people_text(&people, &TimeZone::system()))
         }
         PeopleCommand::Remove { person } => {
-            let () = ask::<Remove>(context, &Remove { person: person.clone() }).await?;
-            print(&format!("{person} may no longer speak\n"))?;
+            let () = call_method::<Remove>(context, &Remove { person: person.clone() }).await?;
+            print_text(&format!("{person} may no longer speak\n"))?;
             Ok(Exit::Done)
         }
     }
 }
 
-pub(crate) async fn link(context: &CommandContext, link: LinkArgs) -> Result<Exit, Failure> {
+pub(crate) async fn link_session(
+    context: &CommandContext,
+    link: LinkArgs,
+) -> Result<Exit, Failure> {
     let LinkArgs { into, chat, remove, json } = link;
     let (Some(into), Some(chat)) = (into, chat) else {
         let page = async |last: Option<&ChatLink>| {
             let after = last.map(|last| last.chat.clone());
             let list = ListLinks { after, ..ListLinks::default() };
-            ask::<ListLinks>(context, &list).await
+            call_method::<ListLinks>(context, &list).await
         };
         let links = all_rows(ListLinks::default().limit, page).await?;
-        return show(json, &links, || links_text(&links));
+        return print_result(json, &links, || links_text(&links));
     };
     if remove {
-        let link: ChatLink = ask::<RemoveLink>(context, &RemoveLink { chat }).await?;
-        return show(json, &link, || format!("{} has its own session again\n", link.chat));
+        let link: ChatLink = call_method::<RemoveLink>(context, &RemoveLink { chat }).await?;
+        return print_result(json, &link, || format!("{} has its own session again\n", link.chat));
     }
-    let link: ChatLink = ask::<AddLink>(context, &AddLink { into, chat }).await?;
-    show(json, &link, || format!("{} speaks in the session {} now\n", link.chat, link.session))
+    let link: ChatLink = call_method::<AddLink>(context, &AddLink { into, chat }).await?;
+    print_result(json, &link, || {
+        format!("{} speaks in the session {} now\n", link.chat, link.session)
+    })
 }
 
-async fn ask<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
+async fn call_method<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
 where
     M: ClientMethod + for<'a> RunMethod<Ports<'a> = &'a dyn AccessControl>,
 {
@@ -163,8 +174,8 @@ fn pairings_text(pairings: &[Pairing], now: Timestamp) -> String {
     }
     let mut table = PlainTable::with_head(&["code", "who", "name", "expires in"]);
     for Pairing { code, person, name, expires_at, .. } in pairings {
-        let left = span(now.until(*expires_at).as_secs());
-        table.row([code.to_string(), person.to_string(), shown(name.as_deref()), left]);
+        let left = format_span(now.until(*expires_at).as_secs());
+        table.row([code.to_string(), person.to_string(), printable_name(name.as_deref()), left]);
     }
     table.to_string()
 }
@@ -175,9 +186,9 @@ fn people_text(people: &[Person], zone: &TimeZone) -> String {
     }
     let mut table = PlainTable::with_head(&["who", "role", "since", "name"]);
     for one in people {
-        let since = one.since.map_or_else(|| "configured".to_owned(), |at| moment(at, zone));
+        let since = one.since.map_or_else(|| "configured".to_owned(), |at| format_moment(at, zone));
         let role = one.role.word().to_owned();
-        table.row([one.id.to_string(), role, since, shown(one.name.as_deref())]);
+        table.row([one.id.to_string(), role, since, printable_name(one.name.as_deref())]);
     }
     table.to_string()
 }
@@ -194,15 +205,15 @@ fn links_text(links: &[ChatLink]) -> String {
     text
 }
 
-fn who(name: Option<&str>, id: &PersonId) -> String {
-    match shown(name).as_str() {
+fn person_text(name: Option<&str>, id: &PersonId) -> String {
+    match printable_name(name).as_str() {
         "" => id.to_string(),
         name => format!("{name} ({id})"),
     }
 }
 
 /// Shortens a name to 64 characters.
-fn shown(name: Option<&str>) -> String {
+fn printable_name(name: Option<&str>) -> String {
     const LENGTH: usize = 64;
     let name = name.unwrap_or_default();
     name.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LENGTH).collect()

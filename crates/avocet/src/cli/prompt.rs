@@ -19,10 +19,10 @@ use serde_json::json;
 use crate::cli::offline_agent::OfflineAgent;
 use crate::cli::reach::open_log_read_only;
 use crate::cli::values::session_id;
-use crate::configuration::{Configuration, Uses};
+use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{print, print_json};
+use crate::output::{print_json, print_text};
 use crate::redaction;
 
 #[derive(Debug, Args)]
@@ -39,21 +39,21 @@ pub(crate) struct PromptArgs {
 }
 
 pub(crate) async fn run(context: &CommandContext, asked: PromptArgs) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(context, Uses::Log)?;
+    let configuration = Configuration::load(context, ConfigurationUse::Log)?;
     let session = &asked.session;
     let nothing = || Failure::new(Exit::Failed, format!("{session} has no messages yet"));
     let store = Arc::new(open_log_read_only(context, &configuration)?.ok_or_else(nothing)?);
     let last = store.transcript(session, 1).await?.pop().ok_or_else(nothing)?;
     let status = store.session_status(session).await?;
     let turn = next_turn(last, &asked.message, context.clock.now());
-    let prompt = ask(context, &configuration, &store, &turn, status).await?;
-    let redactor = redaction::redactor();
+    let prompt = fetch_prompt(context, &configuration, &store, &turn, status).await?;
+    let redactor = redaction::shared_redactor();
     if asked.json {
         let mut json = as_json(&prompt);
         redactor.redact_json(&mut json);
         print_json(&json)?;
     } else {
-        print(&redactor.redact(&text(&prompt)))?;
+        print_text(&redactor.redact(&prompt_text(&prompt)))?;
     }
     Ok(Exit::Done)
 }
@@ -86,7 +86,7 @@ fn next_turn(last: TurnRecord, message: &str, now: Timestamp) -> TurnRecord {
     }
 }
 
-async fn ask(
+async fn fetch_prompt(
     context: &CommandContext,
     configuration: &Configuration,
     store: &Arc<SqliteStore>,
@@ -125,7 +125,7 @@ fn as_json(prompt: &PromptReport) -> serde_json::Value {
     })
 }
 
-fn text(prompt: &PromptReport) -> String {
+fn prompt_text(prompt: &PromptReport) -> String {
     let PromptReport { model, task, effort, room, parts, request } = prompt;
     let all = request.estimated_tokens();
     let (all, room) = (thousands(all), thousands(*room));
@@ -136,7 +136,7 @@ fn text(prompt: &PromptReport) -> String {
     let rows = parts.iter().map(|part| [part.name.clone(), thousands(part.tokens)]);
     text.push_str(&rows.collect::<PlainTable>().to_string());
     for message in &request.messages {
-        let (who, said) = shown(message);
+        let (who, said) = message_text(message);
         // Writing to a `String` always succeeds.
         write!(text, "\n── {who} ──\n{said}\n").unwrap_or_default();
     }
@@ -157,7 +157,7 @@ fn text(prompt: &PromptReport) -> String {
     text
 }
 
-fn shown(message: &Message) -> (String, String) {
+fn message_text(message: &Message) -> (String, String) {
     match message {
         Message::System { text } => ("system".to_owned(), text.clone()),
         Message::User { text, .. } => ("user".to_owned(), text.clone()),

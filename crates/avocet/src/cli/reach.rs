@@ -14,8 +14,8 @@ use avocet_store::{LogHolder, OpenError, SqliteStore};
 use serde_json::Value;
 
 use crate::cli::faulty_file::for_daemon;
-use crate::configuration::{Configuration, Uses};
-use crate::connection::{LOOK_AGAIN, connect};
+use crate::configuration::{Configuration, ConfigurationUse};
+use crate::connection::{LOOK_AGAIN, connect_daemon};
 use crate::context::CommandContext;
 use crate::daemon::running::{RunningDaemon, StartOptions, open_options};
 use crate::exit::{Exit, Failure};
@@ -33,7 +33,7 @@ pub(super) enum Reached {
 /// The log of a stopped daemon.
 pub(super) struct OfflineLog {
     pub(super) store: Arc<SqliteStore>,
-    /// Loaded for [`Uses::Log`].
+    /// Loaded for [`ConfigurationUse::Log`].
     pub(super) configuration: Configuration,
 }
 
@@ -52,12 +52,13 @@ pub(super) async fn join_or_start(
 ) -> Result<(Client, Option<RunningDaemon>), Failure> {
     let began = context.clock.elapsed();
     loop {
-        if let Some(client) = connect(context, configuration).await? {
+        if let Some(client) = connect_daemon(context, configuration).await? {
             return Ok((client, None));
         }
-        let started = match Configuration::load(context, Uses::Everything) {
+        let started = match Configuration::load(context, ConfigurationUse::Everything) {
             Ok(whole) => {
-                RunningDaemon::start(context, &whole, StartOptions::serving(start_empty)).await
+                RunningDaemon::start(context, &whole, StartOptions::with_all_channels(start_empty))
+                    .await
             }
             Err(failure) => Err(failure),
         };
@@ -101,11 +102,11 @@ pub(super) async fn reach_daemon_or_log(
 ) -> Result<Reached, Failure> {
     let began = context.clock.elapsed();
     loop {
-        if let Some(client) = connect(context, configuration).await? {
+        if let Some(client) = connect_daemon(context, configuration).await? {
             return Ok(Reached::Daemon(client));
         }
         // Text that goes into the log is stripped of the secrets that are known here.
-        let configuration = Configuration::load(context, Uses::Log)?;
+        let configuration = Configuration::load(context, ConfigurationUse::Log)?;
         let options = open_options(&configuration, LogHolder::Command);
         match SqliteStore::open(options, context.clock.clone(), &context.root).await {
             Ok(store) => {
@@ -152,7 +153,7 @@ pub(super) async fn bus_to_log(
     store: &Arc<SqliteStore>,
 ) -> Result<Bus, Failure> {
     let registry::Channels { channels, admission } =
-        registry::channels(&configuration.document, &configuration.settings, &context.clock)?;
+        registry::make_channels(&configuration.document, &configuration.settings, &context.clock)?;
     let channels = channels.into_iter().map(|configured| configured.channel).collect();
     let channels = Arc::new(ChannelRegistry::new(channels));
     let (bus, _) = Bus::open(avocet_bus::BusParts {

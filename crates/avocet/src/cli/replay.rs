@@ -16,7 +16,7 @@ use clap::Args;
 
 use crate::cli::offline_agent::OfflineAgent;
 use crate::cli::reach::open_log_read_only;
-use crate::configuration::{Configuration, Uses};
+use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{print_difference, print_json};
@@ -53,11 +53,11 @@ impl ReplayArgs {
 pub(crate) async fn run(context: &CommandContext, args: ReplayArgs) -> Result<Exit, Failure> {
     let uses = match args.answers() {
         // The keys of the providers are needed.
-        ReplayAnswers::Asked => Uses::Everything,
-        ReplayAnswers::Recorded => Uses::Log,
+        ReplayAnswers::Asked => ConfigurationUse::Everything,
+        ReplayAnswers::Recorded => ConfigurationUse::Log,
     };
     let configuration = Configuration::load(context, uses)?;
-    let (store, recorded) = recorded(context, &configuration, args.turn).await?;
+    let (store, recorded) = read_recorded(context, &configuration, args.turn).await?;
     let record = &recorded.turn;
     let mut status = store.session_status(&record.session).await?;
     if args.model.is_some() {
@@ -71,13 +71,13 @@ pub(crate) async fn run(context: &CommandContext, args: ReplayArgs) -> Result<Ex
         None => run,
     };
     let turn = if args.edit {
-        editor::edited(record, &configuration.data_dir).await?
+        editor::edit_record(record, &configuration.data_dir).await?
     } else {
         record.clone()
     };
     let replayed = run.replay(&turn, &turn_context, args.answers()).await?;
     let report = ReplayReport::new(&recorded, &replayed, args.answers());
-    let redactor = redaction::redactor();
+    let redactor = redaction::shared_redactor();
     if args.json {
         let mut json = report.as_json();
         redactor.redact_json(&mut json);
@@ -91,7 +91,7 @@ pub(crate) async fn run(context: &CommandContext, args: ReplayArgs) -> Result<Ex
 }
 
 /// Returns the log, opened for reading, and the turn in it.
-async fn recorded(
+async fn read_recorded(
     context: &CommandContext,
     configuration: &Configuration,
     id: TurnId,

@@ -7,7 +7,7 @@ use clap::Args;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::configuration::{Configuration, Uses};
+use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::CommandContext;
 use crate::daemon::running::{RunningDaemon, StartOptions};
 use crate::daemon::systemd;
@@ -23,12 +23,12 @@ pub(crate) struct RunArgs {
 }
 
 pub(crate) async fn run(context: &CommandContext, run: RunArgs) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(context, Uses::Everything)?;
+    let configuration = Configuration::load(context, ConfigurationUse::Everything)?;
     let (log, level) = (&configuration.settings.log, context.cli.log.as_deref());
     logging::to_stderr(log, level, &context.clock, &context.root)?;
     let (mut signals, is_reload_asked) = (Signals::new()?, AtomicBool::new(false));
     let daemon = tokio::select! {
-        daemon = RunningDaemon::start(context, &configuration, StartOptions::serving(run.start_empty)) => daemon?,
+        daemon = RunningDaemon::start(context, &configuration, StartOptions::with_all_channels(run.start_empty)) => daemon?,
         name = signals.next_stop(|| is_reload_asked.store(true, Ordering::Relaxed)) => {
             tracing::info!(signal = name, "stopped before it was ready");
             return Ok(Exit::Done);

@@ -26,7 +26,7 @@ use crate::components::schedules::{AdmittedSpeakers, AgentChecklists};
 use crate::components::workspaces::{AgentWorkspaces, WorkspaceLogs};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{moment, show};
+use crate::output::{format_moment, print_result};
 use crate::registry;
 
 #[derive(Debug, Subcommand)]
@@ -124,15 +124,16 @@ pub(crate) async fn run(
     command: SchedulesCommand,
 ) -> Result<Exit, Failure> {
     let (one, command, done) = match command {
-        SchedulesCommand::Add(add) => return self::add(context, *add).await,
+        SchedulesCommand::Add(add) => return add_schedule(context, *add).await,
         SchedulesCommand::List { ended, json } => {
             let all: Vec<ShownSchedule> =
-                ask::<ListSchedules>(context, &ListSchedules { ended }).await?;
-            return show(json, &all, || list_text(&all));
+                call_method::<ListSchedules>(context, &ListSchedules { ended }).await?;
+            return print_result(json, &all, || list_text(&all));
         }
         SchedulesCommand::Show(OneSchedule { id, json }) => {
-            let shown: ShownSchedule = ask::<ShowSchedule>(context, &ShowSchedule { id }).await?;
-            return show(json, &shown, || shown_text(&shown, &TimeZone::system()));
+            let shown: ShownSchedule =
+                call_method::<ShowSchedule>(context, &ShowSchedule { id }).await?;
+            return print_result(json, &shown, || shown_text(&shown, &TimeZone::system()));
         }
         SchedulesCommand::Run(one) => (one, ScheduleCommand::Run, "is queued to run now"),
         SchedulesCommand::Pause(one) => (one, ScheduleCommand::Pause, "is paused"),
@@ -140,11 +141,11 @@ pub(crate) async fn run(
         SchedulesCommand::Remove(one) => (one, ScheduleCommand::Remove, "is removed"),
     };
     let OneSchedule { id, json } = one;
-    let () = ask::<ChangeSchedule>(context, &ChangeSchedule { id, command }).await?;
-    show(json, &serde_json::json!({ "id": id }), || format!("{id} {done}\n"))
+    let () = call_method::<ChangeSchedule>(context, &ChangeSchedule { id, command }).await?;
+    print_result(json, &serde_json::json!({ "id": id }), || format!("{id} {done}\n"))
 }
 
-async fn add(context: &CommandContext, add: ScheduleAddArgs) -> Result<Exit, Failure> {
+async fn add_schedule(context: &CommandContext, add: ScheduleAddArgs) -> Result<Exit, Failure> {
     let ScheduleAddArgs { chat, text, task, after, at, every, cron, zone, .. } = add;
     let work = match (text, task) {
         (Some(text), _) => ScheduledWork::Text(text),
@@ -161,29 +162,32 @@ async fn add(context: &CommandContext, add: ScheduleAddArgs) -> Result<Exit, Fai
         quiet: !add.always_send,
         key: add.key,
     };
-    let added: ShownSchedule = ask::<AddSchedule>(context, &request).await?;
-    show(add.json, &added, || {
+    let added: ShownSchedule = call_method::<AddSchedule>(context, &request).await?;
+    print_result(add.json, &added, || {
         let ShownSchedule { schedule, next, .. } = &added;
         format!("Added {}. Next: {}.\n", schedule.id, next.join("; "))
     })
 }
 
-async fn ask<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
+async fn call_method<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
 where
     M: ClientMethod + for<'a> RunMethod<Ports<'a> = &'a dyn ScheduleControl>,
 {
     call_daemon_or_log::<M>(context, params, async |log, params| {
-        let service = service(context, log).await?;
+        let service = open_service(context, log).await?;
         Ok(run_method::<M>(&service, params).await)
     })
     .await
 }
 
 /// Returns the service for the log of a stopped daemon. The next start does the work.
-async fn service(context: &CommandContext, log: &OfflineLog) -> Result<ScheduleService, Failure> {
+async fn open_service(
+    context: &CommandContext,
+    log: &OfflineLog,
+) -> Result<ScheduleService, Failure> {
     let OfflineLog { store, configuration } = log;
     let channels =
-        registry::channels(&configuration.document, &configuration.settings, &context.clock)?;
+        registry::make_channels(&configuration.document, &configuration.settings, &context.clock)?;
     let channels = channels.channels.into_iter().map(|one| one.channel).collect();
     let logs = WorkspaceLogs { turns: store.clone(), jobs: store.clone() };
     let workspaces = AgentWorkspaces::open(configuration, logs)?;
@@ -249,7 +253,7 @@ fn shown_text(shown: &ShownSchedule, zone: &TimeZone) -> String {
     rows.extend(next.iter().map(|next| row("next", next)));
     let mut text = rows.into_iter().collect::<PlainTable>().to_string();
     for ScheduleRun { due, result, skipped, .. } in runs {
-        let (due, result) = (moment(*due, zone), result.word());
+        let (due, result) = (format_moment(*due, zone), result.word());
         let skipped =
             if *skipped > 0 { format!(", {skipped} missed before") } else { String::new() };
         // Writing to a `String` always succeeds.

@@ -19,7 +19,7 @@ use crate::cli::values::{GivenSession, given_session};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::input::text_or_stdin;
-use crate::output::show;
+use crate::output::print_result;
 
 /// The name of the conversation that `avocet chat` opens by default. It counts as a chat from the
 /// start.
@@ -70,7 +70,7 @@ pub(crate) async fn run(context: &CommandContext, send: SendArgs) -> Result<Exit
         }
     };
     let SendResult { delivery, duplicate } = &sent;
-    show(json, &sent, || {
+    print_result(json, &sent, || {
         if *duplicate {
             format!("{delivery} was accepted before\n")
         } else {
@@ -125,7 +125,7 @@ async fn near_by_daemon(
     let sessions: Vec<SessionSummary> = client.call::<ListSessions>(&list).await?;
     let status: DaemonStatus = client.call::<ShowStatus>(&ShowStatus::default()).await?;
     let accounts = status.channels.into_iter().map(|channel| channel.account);
-    Ok(Some(near(word, &sessions, accounts)))
+    Ok(Some(similar_chats(word, &sessions, accounts)))
 }
 
 /// Works as [`near_by_daemon`], on the log of a stopped daemon.
@@ -146,11 +146,11 @@ async fn near_in_log(
         let accounts = accounts.filter(|(_, account)| account.is_object());
         accounts.map(move |(account, _)| format!("{channel}:{account}"))
     });
-    Ok(Some(near(word, &sessions, accounts)))
+    Ok(Some(similar_chats(word, &sessions, accounts)))
 }
 
 /// Returns the sessions whose names contain the word, and such accounts without a session.
-fn near(
+fn similar_chats(
     word: &str,
     sessions: &[SessionSummary],
     accounts: impl Iterator<Item = String>,

@@ -16,12 +16,12 @@ use serde_json::json;
 
 use crate::cli::faulty_file::for_daemon;
 use crate::cli::reach::{call_daemon_or_log, open_log_read_only};
-use crate::cli::values::{rows, session_id};
-use crate::configuration::{Configuration, Uses};
-use crate::connection::connect;
+use crate::cli::values::{parse_rows, session_id};
+use crate::configuration::{Configuration, ConfigurationUse};
+use crate::connection::connect_daemon;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{confirmed, moment, print, print_json};
+use crate::output::{ask_confirmation, format_moment, print_json, print_text};
 use crate::redaction;
 
 #[derive(Debug, Subcommand)]
@@ -40,7 +40,7 @@ pub(crate) enum SessionsCommand {
 #[derive(Debug, Args)]
 pub(crate) struct SessionsListArgs {
     /// Maximum number of conversations.
-    #[arg(long, default_value_t = 50, value_parser = rows)]
+    #[arg(long, default_value_t = 50, value_parser = parse_rows)]
     limit: u32,
     /// Continue after this row: its used_at and session, as USED_AT/SESSION.
     #[arg(long, value_name = "ROW")]
@@ -56,7 +56,7 @@ pub(crate) struct SessionsShowArgs {
     #[arg(value_parser = session_id)]
     session: SessionId,
     /// Maximum number of turns; the last ones are shown.
-    #[arg(long, default_value_t = 50, value_parser = rows)]
+    #[arg(long, default_value_t = 50, value_parser = parse_rows)]
     turns: u32,
     /// Show the turns before this one.
     #[arg(long, value_name = "TURN")]
@@ -106,18 +106,18 @@ pub(crate) async fn run(
     command: SessionsCommand,
 ) -> Result<Exit, Failure> {
     match command {
-        SessionsCommand::List(list_args) => list(context, list_args).await,
-        SessionsCommand::Show(show_args) => show(context, show_args).await,
-        SessionsCommand::Export(export_args) => export(context, export_args).await,
-        SessionsCommand::Delete(delete_args) => delete(context, delete_args).await,
+        SessionsCommand::List(list_args) => list_sessions(context, list_args).await,
+        SessionsCommand::Show(show_args) => show_session(context, show_args).await,
+        SessionsCommand::Export(export_args) => export_session(context, export_args).await,
+        SessionsCommand::Delete(delete_args) => delete_session(context, delete_args).await,
     }
 }
 
-async fn list(context: &CommandContext, list: SessionsListArgs) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+async fn list_sessions(context: &CommandContext, list: SessionsListArgs) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(context, ConfigurationUse::Daemon)?;
     let sessions = match open_log_read_only(context, &configuration)? {
         Some(log) => {
-            let redactor = redaction::redactor();
+            let redactor = redaction::shared_redactor();
             let rows = log.sessions(list.limit, list.after.as_ref()).await?.into_iter();
             rows.map(|row| row.presentable(&redactor)).collect()
         }
@@ -126,60 +126,69 @@ async fn list(context: &CommandContext, list: SessionsListArgs) -> Result<Exit, 
     if list.json {
         print_json(&sessions)?;
     } else if sessions.is_empty() && list.after.is_some() {
-        print("There are no more sessions.\n")?;
+        print_text("There are no more sessions.\n")?;
     } else if sessions.is_empty() {
-        print("There are no sessions yet.\n")?;
+        print_text("There are no sessions yet.\n")?;
     } else {
         let mut text = list_text(&sessions, &TimeZone::system());
         if let Some(last) = sessions.last().filter(|_| sessions.len() == list.limit as usize) {
             let row = SessionRow { used_at: last.used_at, session: last.session.clone() };
             text.push_str(&format!("There may be more: avocet sessions list --after {row}\n"));
         }
-        print(&text)?;
+        print_text(&text)?;
     }
     Ok(Exit::Done)
 }
 
-async fn show(context: &CommandContext, show: SessionsShowArgs) -> Result<Exit, Failure> {
+async fn show_session(context: &CommandContext, show: SessionsShowArgs) -> Result<Exit, Failure> {
     let configuration = for_daemon(context)?;
-    let turns = turns(context, &configuration, &show.session, show.turns, show.before).await?;
+    let turns =
+        fetch_turns(context, &configuration, &show.session, show.turns, show.before).await?;
     if show.json {
         print_json(&turns)?;
     } else if let Some(before) = show.before.filter(|_| turns.is_empty()) {
-        print(&format!("{} has no messages before {before}.\n", show.session))?;
+        print_text(&format!("{} has no messages before {before}.\n", show.session))?;
     } else if turns.is_empty() {
         return Err(no_messages(&show.session));
     } else {
-        let mut text = transcript(&turns, &TimeZone::system());
+        let mut text = transcript_text(&turns, &TimeZone::system());
         if let Some(first) = turns.first().filter(|_| turns.len() == show.turns as usize) {
             let (session, id) = (&show.session, first.id);
             let more = format!("There may be more: avocet sessions show {session} --before {id}\n");
             text.insert_str(0, &more);
         }
-        print(&text)?;
+        print_text(&text)?;
     }
     Ok(Exit::Done)
 }
 
-async fn export(context: &CommandContext, export: SessionsExportArgs) -> Result<Exit, Failure> {
+async fn export_session(
+    context: &CommandContext,
+    export: SessionsExportArgs,
+) -> Result<Exit, Failure> {
     let SessionsExportArgs { session, format } = export;
     let configuration = for_daemon(context)?;
-    let turns = turns(context, &configuration, &session, u32::MAX, None).await?;
+    let turns = fetch_turns(context, &configuration, &session, u32::MAX, None).await?;
     if turns.is_empty() {
         return Err(no_messages(&session));
     }
     match format {
         ExportFormat::Json => print_json(&turns)?,
-        ExportFormat::Markdown => print(&export::markdown(&session, &turns, &TimeZone::system()))?,
+        ExportFormat::Markdown => {
+            print_text(&export::session_markdown(&session, &turns, &TimeZone::system()))?
+        }
     }
     Ok(Exit::Done)
 }
 
-async fn delete(context: &CommandContext, delete: SessionsDeleteArgs) -> Result<Exit, Failure> {
+async fn delete_session(
+    context: &CommandContext,
+    delete: SessionsDeleteArgs,
+) -> Result<Exit, Failure> {
     let SessionsDeleteArgs { session, yes } = delete;
     let question = format!("Delete all messages of {session}?");
-    if !yes && !confirmed(&question)? {
-        print("Nothing was deleted.\n")?;
+    if !yes && !ask_confirmation(&question)? {
+        print_text("Nothing was deleted.\n")?;
         return Ok(Exit::Done);
     }
     let params = DeleteSession { session: session.clone() };
@@ -188,7 +197,7 @@ async fn delete(context: &CommandContext, delete: SessionsDeleteArgs) -> Result<
     })
     .await?;
     let plural = if turns == 1 { "" } else { "s" };
-    print(&format!("{session} is deleted: {turns} turn{plural}\n"))?;
+    print_text(&format!("{session} is deleted: {turns} turn{plural}\n"))?;
     Ok(Exit::Done)
 }
 
@@ -199,14 +208,14 @@ fn no_messages(session: &SessionId) -> Failure {
 /// Returns the last turns of a session, `most` of them at most, without secrets, oldest first. A
 /// running daemon is asked, because it knows all secrets of the configuration and this process may
 /// not.
-async fn turns(
+async fn fetch_turns(
     context: &CommandContext,
     configuration: &Configuration,
     session: &SessionId,
     most: u32,
     mut before: Option<TurnId>,
 ) -> Result<Vec<TurnRecord>, Failure> {
-    let client = connect(context, configuration).await?;
+    let client = connect_daemon(context, configuration).await?;
     let log = if client.is_none() { open_log_read_only(context, configuration)? } else { None };
     let mut shown = Vec::new();
     while shown.len() < most as usize {
@@ -220,7 +229,7 @@ async fn turns(
             (None, Some(log)) => {
                 let page = TranscriptPage { turns: wanted, before, bytes: usize::MAX };
                 let mut page = json!(log.transcript_page(session, page).await?);
-                redaction::redactor().redact_json(&mut page);
+                redaction::shared_redactor().redact_json(&mut page);
                 serde_json::from_value(page).map_err(std::io::Error::from)?
             }
             (None, None) => Vec::new(),
@@ -247,7 +256,7 @@ pub(crate) async fn finished_lines(
     configuration: &Configuration,
     session: &SessionId,
 ) -> Result<Vec<FinishedLine>, Failure> {
-    let turns = turns(context, configuration, session, MOST_TURNS, None).await?;
+    let turns = fetch_turns(context, configuration, session, MOST_TURNS, None).await?;
     Ok(turns.iter().flat_map(lines_of).collect())
 }
 
@@ -263,7 +272,9 @@ fn lines_of(turn: &TurnRecord) -> Vec<FinishedLine> {
     }
     for step in &turn.steps {
         if !step.text.is_empty() {
-            add(format!("{}s{}", turn.id, step.number), &|text| said(text, "avocet", &step.text));
+            add(format!("{}s{}", turn.id, step.number), &|text| {
+                push_said(text, "avocet", &step.text)
+            });
         }
         for call in step.calls.iter().filter(|call| call.result().is_some()) {
             add(call.id.to_string(), &|text| write_call(text, call));
@@ -273,7 +284,7 @@ fn lines_of(turn: &TurnRecord) -> Vec<FinishedLine> {
         }
     }
     if let Some(notice) = &turn.notice {
-        add(format!("{} notice", turn.id), &|text| line(text, &format!("! {notice}")));
+        add(format!("{} notice", turn.id), &|text| push_line(text, &format!("! {notice}")));
     }
     lines
 }
@@ -282,12 +293,12 @@ fn list_text(sessions: &[SessionSummary], zone: &TimeZone) -> String {
     let mut table = PlainTable::with_head(&["session", "turns", "last used", "now"]);
     for SessionSummary { session, turns, used_at, open, .. } in sessions {
         let open = open.map_or(String::new(), |state| state.word().to_owned());
-        table.row([session.to_string(), turns.to_string(), moment(*used_at, zone), open]);
+        table.row([session.to_string(), turns.to_string(), format_moment(*used_at, zone), open]);
     }
     table.to_string()
 }
 
-fn transcript(turns: &[TurnRecord], zone: &TimeZone) -> String {
+fn transcript_text(turns: &[TurnRecord], zone: &TimeZone) -> String {
     let mut text = String::new();
     for turn in turns {
         write_turn(&mut text, turn, zone);
@@ -296,31 +307,31 @@ fn transcript(turns: &[TurnRecord], zone: &TimeZone) -> String {
 }
 
 fn write_turn(text: &mut String, turn: &TurnRecord, zone: &TimeZone) {
-    let (id, state, began) = (turn.id, turn.state.word(), moment(turn.started_at, zone));
-    line(text, &format!("── {id} {began} {state}"));
+    let (id, state, began) = (turn.id, turn.state.word(), format_moment(turn.started_at, zone));
+    push_line(text, &format!("── {id} {began} {state}"));
     match &turn.origin {
         Origin::Messages(messages) => messages.iter().for_each(|one| write_message(text, one)),
-        Origin::Child { parent, prompt, .. } => said(text, &parent.to_string(), prompt),
+        Origin::Child { parent, prompt, .. } => push_said(text, &parent.to_string(), prompt),
     }
     for step in &turn.steps {
         if !step.text.is_empty() {
-            said(text, "avocet", &step.text);
+            push_said(text, "avocet", &step.text);
         }
         step.calls.iter().for_each(|call| write_call(text, call));
         step.steered.iter().for_each(|one| write_message(text, one));
     }
     if let Some(notice) = &turn.notice {
-        line(text, &format!("! {notice}"));
+        push_line(text, &format!("! {notice}"));
     }
 }
 
-fn sender(message: &LoggedInbound) -> &str {
+fn sender_name(message: &LoggedInbound) -> &str {
     let sender = &message.message.inbound.sender;
     sender.name.as_deref().unwrap_or(sender.id.as_str())
 }
 
 fn write_message(text: &mut String, message: &LoggedInbound) {
-    said(text, &format!("{} {}", message.id, sender(message)), &message.model_text());
+    push_said(text, &format!("{} {}", message.id, sender_name(message)), &message.model_text());
 }
 
 fn write_call(text: &mut String, call: &LoggedCall) {
@@ -335,22 +346,22 @@ fn write_call(text: &mut String, call: &LoggedCall) {
             let mark = if result.ok { "✓" } else { "✗" };
             let value =
                 result.value.as_str().map_or_else(|| result.value.to_string(), str::to_owned);
-            format!("{mark} {}", shorten(&value))
+            format!("{mark} {}", shorten_value(&value))
         }
     };
-    line(text, &format!("· {name} {} {outcome}", shorten(&arguments.to_string())));
+    push_line(text, &format!("· {name} {} {outcome}", shorten_value(&arguments.to_string())));
 }
 
-fn said(text: &mut String, who: &str, what: &str) {
-    line(text, &format!("{who}: {what}"));
+fn push_said(text: &mut String, who: &str, what: &str) {
+    push_line(text, &format!("{who}: {what}"));
 }
 
-fn line(text: &mut String, line: &str) {
+fn push_line(text: &mut String, line: &str) {
     // Writing to a `String` always succeeds.
     writeln!(text, "{line}").unwrap_or_default();
 }
 
-fn shorten(value: &str) -> String {
+fn shorten_value(value: &str) -> String {
     let words = value.split_whitespace().collect::<Vec<_>>().join(" ");
     if words.chars().count() <= SHOWN {
         return words;

@@ -20,11 +20,11 @@ use avocet_tools::WorkspaceFiles;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use crate::components::workspaces::{fixed_skills, guarded};
-use crate::configuration::{Configuration, Uses};
+use crate::components::workspaces::{fixed_skills, guarded_workspace};
+use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{confirmed, show};
+use crate::output::{ask_confirmation, print_result};
 use crate::stderr;
 
 use report::SkillRow;
@@ -93,8 +93,8 @@ pub(crate) async fn run(context: &CommandContext, command: SkillsCommand) -> Res
     match command {
         SkillsCommand::Add { path, options } => {
             let skills = AgentSkills::open(context, &options)?;
-            let added = add::add(&skills, &path).await?;
-            show(options.json, &added, || added.text())
+            let added = add::add_skill(&skills, &path).await?;
+            print_result(options.json, &added, || added.text())
         }
         SkillsCommand::Check { paths, options } => {
             let found = if paths.is_empty() {
@@ -108,42 +108,45 @@ pub(crate) async fn run(context: &CommandContext, command: SkillsCommand) -> Res
                 }
                 found
             };
-            check::report(context, &found, options.json)
+            check::report_skills(context, &found, options.json)
         }
         SkillsCommand::List { options } => {
             let found = AgentSkills::open(context, &options)?.found().await;
             for left_out in &found.left_out {
                 stderr::write(&format!("warning: {}\n", printable(left_out)));
             }
-            let rows = rows(&found.skills);
-            show(options.json, &rows, || report::list(&rows))
+            let rows = skill_rows(&found.skills);
+            print_result(options.json, &rows, || report::list(&rows))
         }
         SkillsCommand::Remove { name, yes, options } => {
             let skills = AgentSkills::open(context, &options)?;
             let entries = skills.remove(&name, yes).await?;
             let removed = json!({"name": name, "entries": entries});
             let text = || format!("removed the skill {name}: {entries} files and directories\n");
-            show(options.json, &removed, text)
+            print_result(options.json, &removed, text)
         }
         SkillsCommand::Show { name, options } => {
             let skills = AgentSkills::open(context, &options)?;
             let found = skills.found().await.skills;
             let row = skills.row(&found, &name)?;
-            show(options.json, &row, || report::one(&row))
+            print_result(options.json, &row, || report::one(&row))
         }
     }
 }
 
 impl AgentSkills {
     fn open(context: &CommandContext, options: &SkillsOptions) -> Result<Self, Failure> {
-        let configuration = Configuration::load(context, Uses::Log)?;
+        let configuration = Configuration::load(context, ConfigurationUse::Log)?;
         let wanted = options.agent.as_deref().unwrap_or(DEFAULT);
         let mut agents = configuration.agents.iter();
         let agent = agents.find(|agent| agent.profile.is_named(wanted)).ok_or_else(|| {
-            failed(format!("there is no agent {wanted:?}; add [agents.{wanted}], or name another"))
+            command_failure(format!(
+                "there is no agent {wanted:?}; add [agents.{wanted}], or name another"
+            ))
         })?;
         let path = agent.workspace.clone();
-        let workspace = if path.exists() { Some(guarded(&configuration, &path)?) } else { None };
+        let workspace =
+            if path.exists() { Some(guarded_workspace(&configuration, &path)?) } else { None };
         let fixed = Arc::new(fixed_skills(&configuration));
         Ok(Self { path, workspace, fixed, configuration })
     }
@@ -165,13 +168,13 @@ impl AgentSkills {
     /// Returns the skill of this name that is used, or the first one.
     fn row(&self, found: &[FoundSkill], name: &str) -> Result<SkillRow, Failure> {
         let mut rows: Vec<SkillRow> =
-            rows(found).into_iter().filter(|row| row.name == name).collect();
+            skill_rows(found).into_iter().filter(|row| row.name == name).collect();
         rows.sort_by_key(|row| !row.is_used());
-        rows.into_iter().next().ok_or_else(|| self.unknown(name))
+        rows.into_iter().next().ok_or_else(|| self.unknown_skill(name))
     }
 
-    fn unknown(&self, name: &str) -> Failure {
-        failed(format!(
+    fn unknown_skill(&self, name: &str) -> Failure {
+        command_failure(format!(
             "there is no skill {name:?} in {}, in [skills] paths or in the program; `avocet skills \
                 list` shows all",
             self.path.join(WORKSPACE_SKILLS).display()
@@ -181,25 +184,25 @@ impl AgentSkills {
     /// Removes a skill of the workspace, usable or not. Returns the number of its files and
     /// directories.
     async fn remove(&self, name: &str, yes: bool) -> Result<usize, Failure> {
-        check_name(name).map_err(failed)?;
+        check_name(name).map_err(command_failure)?;
         let found = self.found().await.skills;
         let Some((workspace, folder)) = self.folder(name)? else {
             return Err(match found.iter().find(|one| one.name == name) {
-                Some(one) => failed(format!(
+                Some(one) => command_failure(format!(
                     "{name} is a {} skill, and only skills of a workspace can be removed; see \
                         [skills] in the configuration",
                     one.source.as_word()
                 )),
-                None => self.unknown(name),
+                None => self.unknown_skill(name),
             });
         };
-        let entries = workspace.entries_below(&folder).map_err(refused)?;
+        let entries = workspace.entries_below(&folder).map_err(file_failure)?;
         let place = self.path.join(WORKSPACE_SKILLS).join(name);
         let question = format!("Remove {} with {entries} files and directories?", place.display());
-        if !yes && !confirmed(&question)? {
-            return Err(failed("nothing was removed"));
+        if !yes && !ask_confirmation(&question)? {
+            return Err(command_failure("nothing was removed"));
         }
-        match workspace.remove_entry(&folder, RemoveMode::Recursive).map_err(refused)? {
+        match workspace.remove_entry(&folder, RemoveMode::Recursive).map_err(file_failure)? {
             RemovedKind::Directory(entries) => Ok(entries),
             RemovedKind::File | RemovedKind::Link => Ok(1),
         }
@@ -209,14 +212,14 @@ impl AgentSkills {
     fn folder(&self, name: &str) -> Result<Option<(&Workspace, WorkspacePath)>, Failure> {
         let Some(workspace) = &self.workspace else { return Ok(None) };
         let folder =
-            workspace.resolve_path(&format!("{WORKSPACE_SKILLS}/{name}")).map_err(refused)?;
-        let kind = workspace.kind(&folder).map_err(refused)?;
+            workspace.resolve_path(&format!("{WORKSPACE_SKILLS}/{name}")).map_err(file_failure)?;
+        let kind = workspace.kind(&folder).map_err(file_failure)?;
         Ok(kind.map(|_| (workspace, folder)))
     }
 }
 
 /// Describes each skill. Of several usable skills with one name, the first is used.
-fn rows(found: &[FoundSkill]) -> Vec<SkillRow> {
+fn skill_rows(found: &[FoundSkill]) -> Vec<SkillRow> {
     let mut used = BTreeSet::new();
     let row = |one: &FoundSkill| {
         let is_hidden = match &one.state {
@@ -228,11 +231,11 @@ fn rows(found: &[FoundSkill]) -> Vec<SkillRow> {
     found.iter().map(row).collect()
 }
 
-fn failed(message: impl Into<String>) -> Failure {
+fn command_failure(message: impl Into<String>) -> Failure {
     Failure::new(Exit::Failed, message)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
-fn refused(error: FileError) -> Failure {
-    failed(error.to_string())
+fn file_failure(error: FileError) -> Failure {
+    command_failure(error.to_string())
 }

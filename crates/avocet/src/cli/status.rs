@@ -23,7 +23,9 @@ use crate::connection::connect_quietly;
 use crate::context::CommandContext;
 use crate::disk;
 use crate::exit::{Exit, Failure};
-use crate::output::{ago, last_failure, moment, print_json_line, print_page, show, span};
+use crate::output::{
+    format_age, format_moment, format_span, last_failure, print_json_line, print_page, print_result,
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
@@ -49,7 +51,7 @@ pub(crate) async fn run(context: &CommandContext, args: StatusArgs) -> Result<Ex
         return repeat(context, &configuration, json, Duration::from_secs(seconds)).await;
     }
     let status = look_at(context, &configuration).await?;
-    show(json, &status, || text(&status, context.clock.now()))?;
+    print_result(json, &status, || status_text(&status, context.clock.now()))?;
     Ok(exit(&status))
 }
 
@@ -65,7 +67,7 @@ async fn repeat(
         let is_read = if json {
             print_json_line(&status)?
         } else {
-            print_page(&text(&status, context.clock.now()))?
+            print_page(&status_text(&status, context.clock.now()))?
         };
         if !is_read {
             return Ok(Exit::Done);
@@ -130,11 +132,11 @@ async fn without_daemon(
             None => LogStatus::default(),
         },
         audit_fault: match &log {
-            Some(log) => audit::check(log, &configuration.head_file).await?.fault,
+            Some(log) => audit::check_audit(log, &configuration.head_file).await?.fault,
             None => None,
         },
         log_check: LogCheck::AtStart,
-        disk: disk::status(Path::new(data_dir), LastExchanges::default()),
+        disk: disk::disk_status(Path::new(data_dir), LastExchanges::default()),
         providers: Vec::new(),
         channels: Vec::new(),
         telemetry: None,
@@ -144,64 +146,72 @@ async fn without_daemon(
 
 type StatusRow = [String; 2];
 
-fn row(name: impl Into<String>, value: impl Into<String>) -> StatusRow {
+fn status_row(name: impl Into<String>, value: impl Into<String>) -> StatusRow {
     [name.into(), value.into()]
 }
 
 /// Formats the page, from the daemon outwards: itself, its log, its disk, its providers, its
 /// channels.
-fn text(status: &DaemonStatus, now: Timestamp) -> String {
-    let mut rows = vec![daemon(status)];
-    rows.extend(log(status, now));
+fn status_text(status: &DaemonStatus, now: Timestamp) -> String {
+    let mut rows = vec![daemon_rows(status)];
+    rows.extend(log_rows(status, now));
     rows.push(disk_row(&status.disk, now));
-    rows.extend(status.providers.iter().map(|one| provider(one, now)));
-    rows.extend(status.channels.iter().map(|one| channel(one, now)));
-    rows.extend(status.telemetry.iter().map(|one| telemetry(one, now)));
+    rows.extend(status.providers.iter().map(|one| provider_row(one, now)));
+    rows.extend(status.channels.iter().map(|one| channel_row(one, now)));
+    rows.extend(status.telemetry.iter().map(|one| telemetry_row(one, now)));
     let ignored = status.log.ignored.iter();
     rows.extend(
-        ignored.map(|one| row(&one.account, format!("{} ignored: {}", one.count, one.reason))),
+        ignored
+            .map(|one| status_row(&one.account, format!("{} ignored: {}", one.count, one.reason))),
     );
-    rows.extend(status.warnings.iter().map(|warning| row("warning", warning)));
+    rows.extend(status.warnings.iter().map(|warning| status_row("warning", warning)));
     rows.into_iter().collect::<PlainTable>().to_string()
 }
 
-fn daemon(DaemonStatus { version, pid, uptime_seconds, .. }: &DaemonStatus) -> StatusRow {
-    row(
+fn daemon_rows(DaemonStatus { version, pid, uptime_seconds, .. }: &DaemonStatus) -> StatusRow {
+    status_row(
         "daemon",
         match pid {
-            Some(pid) => format!("process {pid}, version {version}, up {}", span(*uptime_seconds)),
+            Some(pid) => {
+                format!("process {pid}, version {version}, up {}", format_span(*uptime_seconds))
+            }
             None => "not running".to_owned(),
         },
     )
 }
 
-fn log(status: &DaemonStatus, now: Timestamp) -> Vec<StatusRow> {
+fn log_rows(status: &DaemonStatus, now: Timestamp) -> Vec<StatusRow> {
     let DaemonStatus { data_dir, model, log, audit_fault, log_check, .. } = status;
     let LogStatus { epoch, sessions, messages, queued, running, waiting, .. } = log;
     let LogStatus { pending, unconfirmed, dead, rolled_back, schedules, next_due, .. } = log;
     let mut rows = vec![
-        row("data", format!("{data_dir} (start {epoch})")),
-        row("model", model),
-        row("messages", format!("{messages} in {}, {queued} queued", counted(*sessions))),
-        row("turns", turns(status.pid, *running, *waiting)),
-        row("outbox", format!("{pending} pending, {unconfirmed} unconfirmed, {dead} dead")),
+        status_row("data", format!("{data_dir} (start {epoch})")),
+        status_row("model", model),
+        status_row(
+            "messages",
+            format!("{messages} in {}, {queued} queued", count_sessions(*sessions)),
+        ),
+        status_row("turns", turns_text(status.pid, *running, *waiting)),
+        status_row("outbox", format!("{pending} pending, {unconfirmed} unconfirmed, {dead} dead")),
     ];
     rows.extend(waiting_chats(log, now));
     if unconfirmed + dead > 0 {
-        rows.push(row("failed", "avocet dead list"));
+        rows.push(status_row("failed", "avocet dead list"));
     }
     if let Some(next) = next_due {
-        let next = moment(*next, &TimeZone::UTC);
-        rows.push(row("schedules", format!("{schedules} active, next {next} UTC")));
+        let next = format_moment(*next, &TimeZone::UTC);
+        rows.push(status_row("schedules", format!("{schedules} active, next {next} UTC")));
     }
-    rows.extend(log.consolidation.as_ref().map(|run| row("memories", consolidation(run))));
+    rows.extend(
+        log.consolidation.as_ref().map(|run| status_row("memories", consolidation_text(run))),
+    );
     if let Some(RolledBack { at, why }) = rolled_back {
-        let at = moment(*at, &TimeZone::UTC);
-        rows.push(row("older state", format!("since {at} UTC: {why}")));
+        let at = format_moment(*at, &TimeZone::UTC);
+        rows.push(status_row("older state", format!("since {at} UTC: {why}")));
     }
-    rows.extend(check(*log_check).map(|check| row("check", check)));
+    rows.extend(check_text(*log_check).map(|check| status_row("check", check)));
     if let Some(fault) = audit_fault {
-        rows.push(row("audit", format!("{fault}; see `avocet audit verify`")));
+        rows.push(status_row("audit", format!("{fault}; see `avocet audit verify`")));
     }
     rows
 }
@@ -214,7 +224,7 @@ fn waiting_chats(log: &LogStatus, now: Timestamp) -> Vec<StatusRow> {
         1 => rows.push("1 more chat".to_owned()),
         more => rows.push(format!("{more} more chats")),
     }
-    rows.into_iter().map(|text| row("undelivered", text)).collect()
+    rows.into_iter().map(|text| status_row("undelivered", text)).collect()
 }
 
 fn waiting_chat(waiting: &WaitingChat, now: Timestamp) -> String {
@@ -225,11 +235,11 @@ fn waiting_chat(waiting: &WaitingChat, now: Timestamp) -> String {
         attempts => format!(", {attempts} attempts"),
     };
     let error = error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
-    format!("{count} for {chat} since {}, first {next}{attempts}{error}", ago(*since, now))
+    format!("{count} for {chat} since {}, first {next}{attempts}{error}", format_age(*since, now))
 }
 
 /// Describes the open turns. Without a daemon, none of them runs.
-fn turns(pid: Option<u32>, running: u64, waiting: u64) -> String {
+fn turns_text(pid: Option<u32>, running: u64, waiting: u64) -> String {
     match pid {
         None if running > 0 => {
             format!("{running} interrupted, which continue at the next start; {waiting} waiting")
@@ -238,12 +248,12 @@ fn turns(pid: Option<u32>, running: u64, waiting: u64) -> String {
     }
 }
 
-fn counted(sessions: u64) -> String {
+fn count_sessions(sessions: u64) -> String {
     if sessions == 1 { "1 session".to_owned() } else { format!("{sessions} sessions") }
 }
 
 /// Describes a check of the log that runs or ran beside the daemon's work.
-fn check(check: LogCheck) -> Option<&'static str> {
+fn check_text(check: LogCheck) -> Option<&'static str> {
     Some(match check {
         LogCheck::AtStart => return None,
         LogCheck::Running => "running, because the last daemon did not stop in order",
@@ -255,7 +265,7 @@ fn check(check: LogCheck) -> Option<&'static str> {
     })
 }
 
-fn consolidation(run: &Consolidation) -> String {
+fn consolidation_text(run: &Consolidation) -> String {
     let Consolidation { scope, began_at, state, applied, error, .. } = run;
     let end = match (state, error) {
         (ConsolidationState::Begun, _) => "without an end".to_owned(),
@@ -265,79 +275,83 @@ fn consolidation(run: &Consolidation) -> String {
             format!("failed: {}", why.as_deref().unwrap_or("unknown reason"))
         }
     };
-    let at = moment(*began_at, &TimeZone::UTC);
+    let at = format_moment(*began_at, &TimeZone::UTC);
     format!("last consolidation {at} UTC ({scope}): {end}")
 }
 
 fn disk_row(DiskStatus { free_bytes, fault, writes }: &DiskStatus, now: Timestamp) -> StatusRow {
-    let free = free_bytes
-        .map_or("free space unknown".to_owned(), |free| format!("{} free", disk::bytes(free)));
-    row(
+    let free = free_bytes.map_or("free space unknown".to_owned(), |free| {
+        format!("{} free", disk::format_bytes(free))
+    });
+    status_row(
         "disk",
         match fault {
             None => format!("up: {free}{}", last_failure(writes, now)),
-            Some(fault) => format!("down: {fault}{}; {free}", failing(writes, now)),
+            Some(fault) => format!("down: {fault}{}; {free}", failing_text(writes, now)),
         },
     )
 }
 
-fn provider(
+fn provider_row(
     ProviderStatus { provider, fault, requests }: &ProviderStatus,
     now: Timestamp,
 ) -> StatusRow {
     let name = format!("provider {provider}");
-    row(
+    status_row(
         name,
         match (fault, requests.success) {
-            (Some(fault), _) => format!("down: {fault}{}", failing(requests, now)),
+            (Some(fault), _) => format!("down: {fault}{}", failing_text(requests, now)),
             (None, Some(at)) => {
-                format!("up: last answer {}{}", ago(at, now), last_failure(requests, now))
+                format!("up: last answer {}{}", format_age(at, now), last_failure(requests, now))
             }
             (None, None) => format!("not asked yet{}", last_failure(requests, now)),
         },
     )
 }
 
-fn channel(
+fn channel_row(
     ChannelStatus { account, fault, exchanges }: &ChannelStatus,
     now: Timestamp,
 ) -> StatusRow {
-    row(
+    status_row(
         account,
         match (fault, exchanges.success) {
             (Some(fault), _) => format!("down: {fault}"),
             (None, Some(at)) => {
-                format!("up: last exchange {}{}", ago(at, now), last_failure(exchanges, now))
+                format!("up: last exchange {}{}", format_age(at, now), last_failure(exchanges, now))
             }
             (None, None) => "up".to_owned(),
         },
     )
 }
 
-fn telemetry(TelemetryStatus { exchanges, behind }: &TelemetryStatus, now: Timestamp) -> StatusRow {
+fn telemetry_row(
+    TelemetryStatus { exchanges, behind }: &TelemetryStatus,
+    now: Timestamp,
+) -> StatusRow {
     let state = match (exchanges.failures_in_a_row(), exchanges.success) {
-        (0, Some(at)) => format!("last export {}", ago(at, now)),
+        (0, Some(at)) => format!("last export {}", format_age(at, now)),
         (0, None) => "no export since the start".to_owned(),
         _ => {
             let reason = exchanges.failure.as_ref().map_or("", |failure| &failure.reason);
-            format!("failing: {reason}{}", failing(exchanges, now))
+            format!("failing: {reason}{}", failing_text(exchanges, now))
         }
     };
-    row("telemetry", format!("{state}; {behind} events behind"))
+    status_row("telemetry", format!("{state}; {behind} events behind"))
 }
 
 /// Describes the failures since the last success.
-fn failing(last: &LastExchanges, now: Timestamp) -> String {
+fn failing_text(last: &LastExchanges, now: Timestamp) -> String {
     let Some(failure) = &last.failure else { return String::new() };
     let count = match failure.in_a_row {
         0 | 1 => String::new(),
         count => format!("{count} times in a row, "),
     };
     let success = match last.success {
-        Some(at) => format!("last success {}", ago(at, now)),
+        Some(at) => format!("last success {}", format_age(at, now)),
         None => "no success since the start".to_owned(),
     };
-    format!(" ({count}last {}; {success})", ago(failure.at, now))
+    format!(" ({count}last {}; {success})", format_age(failure.at, now))
 }
 
 #[cfg(test)]

@@ -115,9 +115,13 @@ fn status() -> DaemonStatus {
 
 #[test]
 fn text_shows_the_status_with_and_without_a_daemon() {
-    insta::assert_snapshot!(text(&status(), NOW));
+    insta::assert_snapshot!(status_text(&status(), NOW));
     let down = DaemonStatus { pid: None, channels: Vec::new(), ..status() };
-    assert!(text(&down, NOW).starts_with("daemon           not running\n"), "{}", text(&down, NOW));
+    assert!(
+        status_text(&down, NOW).starts_with("daemon           not running\n"),
+        "{}",
+        status_text(&down, NOW)
+    );
 }
 
 #[test]
@@ -154,7 +158,7 @@ fn status_exit_code_reports_a_failed_part() {
 fn text_counts_one_session_in_the_singular() {
     let mut status = status();
     status.log.sessions = 1;
-    assert!(text(&status, NOW).contains("120 in 1 session, 1 queued"));
+    assert!(status_text(&status, NOW).contains("120 in 1 session, 1 queued"));
 }
 
 #[test]

@@ -20,7 +20,7 @@ use crate::cli::reach::call_daemon_or_log;
 use crate::cli::values::session_id;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{print, show, span};
+use crate::output::{format_span, print_result, print_text};
 use crate::redaction;
 
 #[derive(Debug, Subcommand)]
@@ -57,34 +57,34 @@ pub(crate) async fn run(context: &CommandContext, command: TasksCommand) -> Resu
     match command {
         TasksCommand::List { session, limit, json } => {
             let list = ListTasks { session, limit, before: None };
-            let tasks: Vec<TaskView> = ask::<ListTasks>(context, &list).await?;
-            show(json, &tasks, || listed(&tasks, now))?;
+            let tasks: Vec<TaskView> = call_method::<ListTasks>(context, &list).await?;
+            print_result(json, &tasks, || list_text(&tasks, now))?;
         }
         TasksCommand::Show { id, json } => {
-            let task: TaskView = ask::<ShowTask>(context, &NamedTask { id }).await?;
-            show(json, &task, || shown(&task, now))?;
+            let task: TaskView = call_method::<ShowTask>(context, &NamedTask { id }).await?;
+            print_result(json, &task, || task_text(&task, now))?;
         }
         TasksCommand::Cancel { id } => {
-            let () = ask::<CancelTask>(context, &NamedTask { id }).await?;
-            print(&format!("{id} is cancelled\n"))?;
+            let () = call_method::<CancelTask>(context, &NamedTask { id }).await?;
+            print_text(&format!("{id} is cancelled\n"))?;
         }
     }
     Ok(Exit::Done)
 }
 
-async fn ask<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
+async fn call_method<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
 where
     M: ClientMethod + for<'a> RunMethod<Ports<'a> = TaskPorts<'a>>,
 {
     call_daemon_or_log::<M>(context, params, async |log, params| {
         let tasks = TaskControl::in_log(log.store.clone());
-        let ports = TaskPorts { tasks: &tasks, redactor: &redaction::redactor() };
+        let ports = TaskPorts { tasks: &tasks, redactor: &redaction::shared_redactor() };
         Ok(run_method::<M>(ports, params).await)
     })
     .await
 }
 
-fn listed(tasks: &[TaskView], now: Timestamp) -> String {
+fn list_text(tasks: &[TaskView], now: Timestamp) -> String {
     if tasks.is_empty() {
         return "There are no tasks.\n".to_owned();
     }
@@ -94,8 +94,8 @@ fn listed(tasks: &[TaskView], now: Timestamp) -> String {
         [
             task.id.to_string(),
             task.name(),
-            state(task),
-            age(task, now),
+            task_state(task),
+            task_age(task, now),
             task.steps.to_string(),
             tokens,
             task.total.price(),
@@ -107,20 +107,20 @@ fn listed(tasks: &[TaskView], now: Timestamp) -> String {
 }
 
 /// Returns the time from the start of a task to its end, or to now.
-fn age(task: &TaskView, now: Timestamp) -> String {
-    span(task.started_at.until(task.ended_at.unwrap_or(now)).as_secs())
+fn task_age(task: &TaskView, now: Timestamp) -> String {
+    format_span(task.started_at.until(task.ended_at.unwrap_or(now)).as_secs())
 }
 
-fn state(task: &TaskView) -> String {
+fn task_state(task: &TaskView) -> String {
     match (task.state, task.waits_for) {
         (TurnState::Waiting, Some(kind)) => format!("waiting for {}", kind.word()),
         (state, _) => state.word().to_owned(),
     }
 }
 
-fn shown(task: &TaskView, now: Timestamp) -> String {
+fn task_text(task: &TaskView, now: Timestamp) -> String {
     let TaskView { id, parent, session, own_session, agent, steps, total, .. } = task;
-    let mut text = format!("{id} {}: {}, {}\n", task.name(), state(task), age(task, now));
+    let mut text = format!("{id} {}: {}, {}\n", task.name(), task_state(task), task_age(task, now));
     let mut line = |name: &str, value: &str| {
         // Writing to a `String` always succeeds.
         writeln!(text, "{name}: {value}").unwrap_or_default();

@@ -9,11 +9,11 @@ use std::process::Command;
 use avocet_supervise::{CaughtPanic, run_blocking};
 use avocet_text::plain_io;
 
-use crate::environment::environment;
+use crate::environment::read_variable;
 
 /// Returns the command of the editor; `None` if the person has set none.
 pub(crate) fn editor_command() -> Option<String> {
-    environment("VISUAL").or_else(|| environment("EDITOR"))
+    read_variable("VISUAL").or_else(|| read_variable("EDITOR"))
 }
 
 /// Opens the editor with a text. Returns the text that it saved. The file is removed again.

@@ -16,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::faulty_file::for_daemon;
 use crate::configuration::Configuration;
-use crate::connection::connect;
+use crate::connection::connect_daemon;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use view::TopView;
@@ -50,11 +50,11 @@ pub(crate) async fn run(context: &CommandContext) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Usage, message));
     }
     let configuration = for_daemon(context)?;
-    let client = connect(context, &configuration).await?.ok_or_else(|| {
+    let client = connect_daemon(context, &configuration).await?.ok_or_else(|| {
         Failure::new(Exit::NoDaemon, "no daemon runs; start it with `avocet run`")
     })?;
     let mut terminal = ratatui::try_init()?;
-    let shown = show(context, &configuration, client, &mut terminal).await;
+    let shown = run_screen(context, &configuration, client, &mut terminal).await;
     let restored = ratatui::try_restore();
     shown?;
     restored?;
@@ -62,7 +62,7 @@ pub(crate) async fn run(context: &CommandContext) -> Result<Exit, Failure> {
 }
 
 /// Shows the state until a person or a signal ends the view.
-async fn show(
+async fn run_screen(
     context: &CommandContext,
     configuration: &Configuration,
     client: Client,
@@ -78,7 +78,7 @@ async fn show(
             client = Client::connect(&configuration.socket, &context.root).await.ok();
         }
         let asked_at = context.clock.elapsed();
-        let mut asking = Box::pin(figures(context, client.as_ref()));
+        let mut asking = Box::pin(fetch_figures(context, client.as_ref()));
         let (mut is_answered, mut is_lost) = (false, false);
         while !is_answered || context.clock.elapsed().saturating_sub(asked_at) < EVERY {
             terminal.draw(|frame| view.draw(frame))?;
@@ -109,7 +109,7 @@ async fn show(
 }
 
 /// Asks the daemon. Keys work meanwhile, as a busy daemon may answer late.
-async fn figures(
+async fn fetch_figures(
     context: &CommandContext,
     client: Option<&Client>,
 ) -> Result<TopFigures, ClientError> {

@@ -14,12 +14,12 @@ use clap::Args;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::cli::events::answer;
+use crate::cli::events::answer_from_log;
 use crate::cli::reach::open_log_read_only;
-use crate::configuration::{Configuration, Uses};
+use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{moment, show};
+use crate::output::{format_moment, print_result};
 
 /// The length of the whole timeline, in characters.
 const WIDTH: usize = 24;
@@ -37,16 +37,16 @@ pub(crate) struct TraceArgs {
 
 pub(crate) async fn run(context: &CommandContext, args: TraceArgs) -> Result<Exit, Failure> {
     let TraceArgs { id, json } = args;
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let configuration = Configuration::load(context, ConfigurationUse::Daemon)?;
     let Some(log) = open_log_read_only(context, &configuration)? else {
         return Err(Failure::new(Exit::Failed, format!("there is no {id}")));
     };
-    let spans: Vec<TraceSpan> = answer::<Trace>(&log, &Trace { message: id }).await?;
-    show(json, &spans, || timeline(&spans, &TimeZone::system()))
+    let spans: Vec<TraceSpan> = answer_from_log::<Trace>(&log, &Trace { message: id }).await?;
+    print_result(json, &spans, || timeline_text(&spans, &TimeZone::system()))
 }
 
 /// Formats the timeline: a head, and a row with a bar for each span.
-fn timeline(spans: &[TraceSpan], zone: &TimeZone) -> String {
+fn timeline_text(spans: &[TraceSpan], zone: &TimeZone) -> String {
     let Some(first) = spans.first() else { return String::new() };
     let begin = first.start;
     let ends = spans.iter().map(|span| span.end.unwrap_or(span.start));
@@ -56,14 +56,14 @@ fn timeline(spans: &[TraceSpan], zone: &TimeZone) -> String {
         let lasts = span.end.map(|end| span.start.until(end));
         let time = match (lasts, has_length(&span.work)) {
             (_, false) => String::new(),
-            (Some(lasts), true) => seconds(lasts),
+            (Some(lasts), true) => format_seconds(lasts),
             (None, true) => "open".to_owned(),
         };
-        let drawn = drawn(begin.until(span.start), lasts.unwrap_or_default(), whole);
-        let [name, text] = described(span);
-        table.row([seconds(begin.until(span.start)), time, drawn, name, text]);
+        let drawn = draw_bar(begin.until(span.start), lasts.unwrap_or_default(), whole);
+        let [name, text] = describe_span(span);
+        table.row([format_seconds(begin.until(span.start)), time, drawn, name, text]);
     }
-    format!("{}\n{table}{}", moment(begin, zone), sum(spans, whole))
+    format!("{}\n{table}{}", format_moment(begin, zone), summary_text(spans, whole))
 }
 
 fn has_length(work: &TraceWork) -> bool {
@@ -71,7 +71,7 @@ fn has_length(work: &TraceWork) -> bool {
 }
 
 /// Draws a span within the whole time, exact to an eighth of a character.
-fn drawn(start: Duration, lasts: Duration, whole: Duration) -> String {
+fn draw_bar(start: Duration, lasts: Duration, whole: Duration) -> String {
     let most = u128::try_from(WIDTH * 8).unwrap_or_default();
     let eighths = |time: Duration| {
         let part = time.as_micros() * most / whole.as_micros().max(1);
@@ -86,57 +86,59 @@ fn drawn(start: Duration, lasts: Duration, whole: Duration) -> String {
 }
 
 /// Returns the name of a span, with its turn, and the text beside it.
-fn described(span: &TraceSpan) -> [String; 2] {
+fn describe_span(span: &TraceSpan) -> [String; 2] {
     let (name, text) = match &span.work {
-        TraceWork::Received { message } => ("received", received(message)),
+        TraceWork::Received { message } => ("received", received_text(message)),
         TraceWork::Queued => ("queued", String::new()),
-        TraceWork::Model { answer, usage } => ("model", answered(answer.as_ref(), usage)),
-        TraceWork::FailedRequest { request } => ("failed request", failure(request)),
-        TraceWork::Tool { call, tool } => ("tool", format!("{} ({call})", called(tool))),
+        TraceWork::Model { answer, usage } => ("model", answered_text(answer.as_ref(), usage)),
+        TraceWork::FailedRequest { request } => ("failed request", failure_text(request)),
+        TraceWork::Tool { call, tool } => ("tool", format!("{} ({call})", called_text(tool))),
         TraceWork::Paused { waits_for } => {
             let kinds: Vec<_> = waits_for.iter().map(|kind| kind.word()).collect();
             ("waiting", format!("for {}", kinds.join(", ")))
         }
         TraceWork::Interrupted => ("interrupted", "the daemon ended or stopped".to_owned()),
-        TraceWork::Delivery { delivery, state } => ("delivery", delivered(delivery, *state)),
-        TraceWork::Ended { state, turn_info } => ("turn ended", ended(*state, turn_info.as_ref())),
+        TraceWork::Delivery { delivery, state } => ("delivery", delivered_text(delivery, *state)),
+        TraceWork::Ended { state, turn_info } => {
+            ("turn ended", ended_text(*state, turn_info.as_ref()))
+        }
     };
     let turn = span.turn.map(|turn| format!(" {turn}")).unwrap_or_default();
     [format!("{name}{turn}"), text]
 }
 
-fn received(message: &EventMessage) -> String {
+fn received_text(message: &EventMessage) -> String {
     let from = message.sender_name.as_deref().unwrap_or(message.sender.as_str());
-    format!("from {from} in {}: {}", message.chat, quoted(&message.text))
+    format!("from {from} in {}: {}", message.chat, quote_text(&message.text))
 }
 
-fn answered(answer: Option<&EventAnswer>, usage: &[EventUsage]) -> String {
+fn answered_text(answer: Option<&EventAnswer>, usage: &[EventUsage]) -> String {
     let answer = match answer {
-        Some(answer) if answer.calls.is_empty() => quoted(&answer.text),
+        Some(answer) if answer.calls.is_empty() => quote_text(&answer.text),
         Some(answer) => format!("calls {}", answer.calls.join(", ")),
         None => "no answer".to_owned(),
     };
-    usage.iter().map(cost).chain([answer]).collect::<Vec<_>>().join("; ")
+    usage.iter().map(cost_text).chain([answer]).collect::<Vec<_>>().join("; ")
 }
 
 /// Returns the model of a failed request and the reason: `openai/gpt-5, rate_limited (429)`.
-fn failure(EventFailedRequest { failure, .. }: &EventFailedRequest) -> String {
+fn failure_text(EventFailedRequest { failure, .. }: &EventFailedRequest) -> String {
     let status = failure.status.map(|status| format!(" ({status})")).unwrap_or_default();
     let model = failure.model.iter().map(|model| format!("{model}, "));
     model.chain([format!("{}{status}", failure.code.word())]).collect()
 }
 
-fn called(tool: &EventTool) -> String {
+fn called_text(tool: &EventTool) -> String {
     let result = match (tool.ok, tool.result_bytes) {
         (Some(true), Some(bytes)) => format!("{} B", thousands(bytes)),
         (Some(false), Some(bytes)) => format!("failed, {} B", thousands(bytes)),
         _ => "no result".to_owned(),
     };
-    format!("{} {} -> {result}", tool.name, cut(&json!(tool.arguments).to_string()))
+    format!("{} {} -> {result}", tool.name, cut_text(&json!(tool.arguments).to_string()))
 }
 
-fn delivered(delivery: &EventDelivery, state: EventKind) -> String {
-    let mut text = format!("{} to {}, {}", delivery.id, delivery.chat, word(state));
+fn delivered_text(delivery: &EventDelivery, state: EventKind) -> String {
+    let mut text = format!("{} to {}, {}", delivery.id, delivery.chat, kind_word(state));
     if let Some(id) = &delivery.platform_id {
         text.push_str(&format!(" as {id}"));
     }
@@ -144,28 +146,28 @@ fn delivered(delivery: &EventDelivery, state: EventKind) -> String {
         text.push_str(&format!(", {} sends", delivery.attempts));
     }
     if let Some(error) = &delivery.error {
-        text.push_str(&format!(": {}", cut(error)));
+        text.push_str(&format!(": {}", cut_text(error)));
     }
     text
 }
 
-fn ended(state: EventKind, turn: Option<&EventTurn>) -> String {
-    let mut text = word(state).to_owned();
+fn ended_text(state: EventKind, turn: Option<&EventTurn>) -> String {
+    let mut text = kind_word(state).to_owned();
     if let Some(label) = turn.and_then(|turn| turn.label.as_deref()) {
         text.push_str(&format!(" ({label})"));
     }
     if let Some(notice) = turn.and_then(|turn| turn.notice.as_deref()) {
-        text.push_str(&format!(": {}", cut(notice)));
+        text.push_str(&format!(": {}", cut_text(notice)));
     }
     text
 }
 
 /// Returns the state in the word of a kind.
-fn word(kind: EventKind) -> &'static str {
+fn kind_word(kind: EventKind) -> &'static str {
     kind.word().split_once('.').map_or("", |(_, state)| state)
 }
 
-fn cost(EventUsage { model, usage, cost, .. }: &EventUsage) -> String {
+fn cost_text(EventUsage { model, usage, cost, .. }: &EventUsage) -> String {
     let tokens = format!("{} + {} tokens", thousands(usage.input), thousands(usage.output));
     match cost {
         Some(cost) => format!("{model}, {tokens}, ${:.4}", cost.in_dollars()),
@@ -174,7 +176,7 @@ fn cost(EventUsage { model, usage, cost, .. }: &EventUsage) -> String {
 }
 
 /// Adds up the timeline in one line.
-fn sum(spans: &[TraceSpan], whole: Duration) -> String {
+fn summary_text(spans: &[TraceSpan], whole: Duration) -> String {
     let (mut models, mut tools, mut total) = (0, 0, Total::default());
     for span in spans {
         match &span.work {
@@ -189,7 +191,8 @@ fn sum(spans: &[TraceSpan], whole: Duration) -> String {
             _ => {}
         }
     }
-    let mut text = format!("{} in all; model requests: {models}, calls: {tools}", seconds(whole));
+    let mut text =
+        format!("{} in all; model requests: {models}, calls: {tools}", format_seconds(whole));
     text.push_str(&format!(", tokens: {}", thousands(total.usage.total())));
     if models > 0 {
         text.push_str(&format!(", {}", total.price()));
@@ -199,7 +202,7 @@ fn sum(spans: &[TraceSpan], whole: Duration) -> String {
 }
 
 /// Formats a time span: `0.004 s`, `12.3 s`, `2 min 5 s`, `3 h 12 min`.
-fn seconds(time: Duration) -> String {
+fn format_seconds(time: Duration) -> String {
     match time.as_secs() {
         0..10 => format!("{:.3} s", time.as_secs_f64()),
         10..60 => format!("{:.1} s", time.as_secs_f64()),
@@ -208,12 +211,12 @@ fn seconds(time: Duration) -> String {
     }
 }
 
-fn quoted(text: &str) -> String {
-    format!("“{}”", cut(text))
+fn quote_text(text: &str) -> String {
+    format!("“{}”", cut_text(text))
 }
 
 /// Puts a text on one line and cuts it.
-fn cut(text: &str) -> String {
+fn cut_text(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= QUOTED {
         return line;

@@ -98,7 +98,7 @@ fn timeline_shows_each_span_with_a_bar() {
         ),
         span(4100, Some(6200), TraceWork::Delivery { delivery, state: EventKind::DeliverySent }),
     ];
-    insta::assert_snapshot!(timeline(&spans, &TimeZone::UTC));
+    insta::assert_snapshot!(timeline_text(&spans, &TimeZone::UTC));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn drawn_keeps_each_bar_within_the_timeline() {
         (50, 50, 100, "            ████████████"),
         (0, 1, 100, "▏"),
     ] {
-        let drawn = drawn(ms(start), ms(lasts), ms(whole));
+        let drawn = draw_bar(ms(start), ms(lasts), ms(whole));
         assert_eq!(drawn.trim_end(), expected, "{start} {lasts} {whole}");
         assert_eq!(drawn.chars().count(), WIDTH);
     }
@@ -122,6 +122,6 @@ fn seconds_uses_units_that_fit_the_length() {
     for (ms, text) in
         [(4, "0.004 s"), (12_340, "12.3 s"), (125_000, "2 min 5 s"), (11_520_000, "3 h 12 min")]
     {
-        assert_eq!(seconds(Duration::from_millis(ms)), text);
+        assert_eq!(format_seconds(Duration::from_millis(ms)), text);
     }
 }

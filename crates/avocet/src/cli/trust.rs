@@ -11,13 +11,13 @@ use avocet_text::PlainTable;
 use clap::Args;
 use serde::Serialize;
 
-use crate::components::workspaces::{guarded, open_roots};
-use crate::configuration::{Configuration, Uses};
-use crate::connection::connect;
+use crate::components::workspaces::{guarded_workspace, open_roots};
+use crate::configuration::{Configuration, ConfigurationUse};
+use crate::connection::connect_daemon;
 use crate::context::CommandContext;
-use crate::environment::given;
+use crate::environment::absolute_path;
 use crate::exit::{Exit, Failure};
-use crate::output::{error, print, print_json, warning};
+use crate::output::{print_error, print_json, print_text, print_warning};
 
 #[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
@@ -58,7 +58,7 @@ enum TrustChange {
 }
 
 pub(crate) async fn run(context: &CommandContext, asked: &TrustArgs) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(context, Uses::Log)?;
+    let configuration = Configuration::load(context, ConfigurationUse::Log)?;
     let workspaces = open(&configuration)?;
     let change = if asked.believe {
         TrustChange::MarkTrusted
@@ -70,10 +70,10 @@ pub(crate) async fn run(context: &CommandContext, asked: &TrustArgs) -> Result<E
     let mut shown = Vec::new();
     let mut exit = Exit::Done;
     for file in &asked.files {
-        match look(&workspaces, file, change) {
+        match read_trust(&workspaces, file, change) {
             Ok(one) => shown.push(one),
             Err(failure) => {
-                error(&format!("{:#}", failure.error));
+                print_error(&format!("{:#}", failure.error));
                 exit = Exit::Failed;
             }
         }
@@ -81,12 +81,12 @@ pub(crate) async fn run(context: &CommandContext, asked: &TrustArgs) -> Result<E
     if asked.json {
         print_json(&shown)?;
     } else {
-        let table: PlainTable = shown.iter().map(|shown| row(shown, change)).collect();
-        print(&table.to_string())?;
+        let table: PlainTable = shown.iter().map(|shown| trust_row(shown, change)).collect();
+        print_text(&table.to_string())?;
     }
     // Only the daemon knows its programs' changes, and marks them when the programs have ended.
-    if !shown.is_empty() && connect(context, &configuration).await?.is_some() {
-        warning(match change {
+    if !shown.is_empty() && connect_daemon(context, &configuration).await?.is_some() {
+        print_warning(match change {
             TrustChange::MarkTrusted => {
                 "the daemon runs: if one of its programs has such a file open or changes it, the \
                     file is marked again; check again when the programs have ended"
@@ -105,17 +105,21 @@ fn open(configuration: &Configuration) -> Result<Vec<Workspace>, Failure> {
     let paths = configuration.agents.iter().map(|agent| &agent.workspace);
     let there = paths.filter(|path| path.exists());
     let mut opened =
-        there.map(|path| guarded(configuration, path)).collect::<Result<Vec<_>, _>>()?;
+        there.map(|path| guarded_workspace(configuration, path)).collect::<Result<Vec<_>, _>>()?;
     opened.extend(open_roots(configuration)?);
     Ok(opened)
 }
 
-fn look(workspaces: &[Workspace], file: &Path, change: TrustChange) -> Result<FileTrust, Failure> {
-    let place = place(file)?;
+fn read_trust(
+    workspaces: &[Workspace],
+    file: &Path,
+    change: TrustChange,
+) -> Result<FileTrust, Failure> {
+    let place = resolve_place(file)?;
     let holds = |workspace: &&Workspace| place.starts_with(workspace.root());
     // Of nested workspaces, the inner one knows the files that came with its messages.
     let inner = workspaces.iter().filter(holds).max_by_key(|one| one.root().components().count());
-    let workspace = inner.ok_or_else(|| outside(workspaces, file, &place))?;
+    let workspace = inner.ok_or_else(|| outside_failure(workspaces, file, &place))?;
     let failed = |error: avocet_sandbox::FileError| Failure::new(Exit::Failed, error.to_string());
     let below = place.strip_prefix(workspace.root()).unwrap_or(Path::new(""));
     let below = below.to_str().ok_or_else(|| {
@@ -136,8 +140,8 @@ fn look(workspaces: &[Workspace], file: &Path, change: TrustChange) -> Result<Fi
 }
 
 /// Returns the real path of a file. For a missing file, only its directory is resolved.
-fn place(file: &Path) -> Result<PathBuf, Failure> {
-    let given = given(file)?;
+fn resolve_place(file: &Path) -> Result<PathBuf, Failure> {
+    let given = absolute_path(file)?;
     let real = given.canonicalize().or_else(|error| match (given.parent(), given.file_name()) {
         (Some(parent), Some(name)) => parent.canonicalize().map(|parent| parent.join(name)),
         _ => Err(error),
@@ -145,7 +149,7 @@ fn place(file: &Path) -> Result<PathBuf, Failure> {
     real.map_err(|error| Failure::new(Exit::Failed, format!("{}: {error}", file.display())))
 }
 
-fn outside(workspaces: &[Workspace], file: &Path, place: &Path) -> Failure {
+fn outside_failure(workspaces: &[Workspace], file: &Path, place: &Path) -> Failure {
     let known: Vec<String> =
         workspaces.iter().map(|workspace| workspace.root().display().to_string()).collect();
     let known = if known.is_empty() {
@@ -158,7 +162,7 @@ fn outside(workspaces: &[Workspace], file: &Path, place: &Path) -> Failure {
     Failure::new(Exit::Failed, message)
 }
 
-fn row(shown: &FileTrust, change: TrustChange) -> [String; 3] {
+fn trust_row(shown: &FileTrust, change: TrustChange) -> [String; 3] {
     let FileTrust { file, trust, why, was } = shown;
     let said = match (change, was) {
         (TrustChange::Show, _) | (_, None) => format!("it {why}"),

@@ -11,11 +11,11 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::cli::reach::open_log_read_only;
-use crate::cli::values::rows;
-use crate::configuration::{Configuration, Uses};
+use crate::cli::values::parse_rows;
+use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{print, print_json};
+use crate::output::{print_json, print_text};
 
 #[derive(Debug, Args)]
 pub(crate) struct UsageArgs {
@@ -24,10 +24,10 @@ pub(crate) struct UsageArgs {
     #[arg(long, value_enum, default_value_t)]
     by: UsageGrouping,
     /// Number of days, including today. Days begin at 00:00 UTC.
-    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = days)]
+    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = parse_days)]
     days: u32,
     /// Maximum number of rows; the rest is added up in one row.
-    #[arg(long, default_value_t = 50, value_parser = rows)]
+    #[arg(long, default_value_t = 50, value_parser = parse_rows)]
     limit: u32,
     /// Skip this many rows at the beginning.
     #[arg(long, value_name = "ROWS", default_value_t = 0)]
@@ -66,10 +66,10 @@ const LONGEST_BAR: usize = 20;
 
 pub(crate) async fn run(context: &CommandContext, usage: UsageArgs) -> Result<Exit, Failure> {
     let UsageArgs { by, days, limit, skip, json } = usage;
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let configuration = Configuration::load(context, ConfigurationUse::Daemon)?;
     let since = context.clock.now().day_start().before((days - 1) * DAY);
     let (rows, schedules) = match open_log_read_only(context, &configuration)? {
-        Some(log) => (log.usage(by.into(), since).await?, schedules(&log, by, since).await?),
+        Some(log) => (log.usage(by.into(), since).await?, schedule_rows(&log, by, since).await?),
         None => (Vec::new(), Vec::new()),
     };
     let listed = Listed::of(&rows, limit, skip);
@@ -77,25 +77,25 @@ pub(crate) async fn run(context: &CommandContext, usage: UsageArgs) -> Result<Ex
         let mut value = to_json(by.into(), since, &listed);
         if matches!(by, UsageGrouping::Model) {
             value["schedules"] =
-                schedules.iter().map(|row| named(row, UsageBy::Schedule)).collect();
+                schedules.iter().map(|row| name_json(row, UsageBy::Schedule)).collect();
         }
         print_json(&value)?;
     } else if rows.is_empty() {
-        print(&format!("No costs {}.\n", period(days)))?;
+        print_text(&format!("No costs {}.\n", period_text(days)))?;
     } else {
         let bars = if io::stdout().is_terminal() { Bars::Shown } else { Bars::LeftOut };
-        print(&table(by.into(), &listed, bars))?;
+        print_text(&usage_table(by.into(), &listed, bars))?;
         if !schedules.is_empty() {
             let listed = Listed::of(&schedules, limit, 0);
-            let table = table(UsageBy::Schedule, &listed, Bars::LeftOut);
-            print(&format!("\nOf this, for schedules:\n{table}"))?;
+            let table = usage_table(UsageBy::Schedule, &listed, Bars::LeftOut);
+            print_text(&format!("\nOf this, for schedules:\n{table}"))?;
         }
     }
     Ok(Exit::Done)
 }
 
 /// Returns the usage of each schedule, which is shown beside that of all models.
-async fn schedules(
+async fn schedule_rows(
     log: &impl Query,
     by: UsageGrouping,
     since: Timestamp,
@@ -128,16 +128,17 @@ impl<'r> Listed<'r> {
         let (before, rest) = all.split_at(all.len().min(skip as usize));
         let (rows, behind) = rest.split_at(rest.len().min(limit as usize));
         let count = before.len() + behind.len();
-        let others = UsageRow { of: format!("{count} others"), ..sum(before.iter().chain(behind)) };
-        Self { rows, others: (count > 0).then_some(others), all: sum(all) }
+        let others =
+            UsageRow { of: format!("{count} others"), ..sum_rows(before.iter().chain(behind)) };
+        Self { rows, others: (count > 0).then_some(others), all: sum_rows(all) }
     }
 }
 
-fn period(days: u32) -> String {
+fn period_text(days: u32) -> String {
     if days == 1 { "today (UTC)".to_owned() } else { format!("in the last {days} days") }
 }
 
-fn sum<'r>(rows: impl IntoIterator<Item = &'r UsageRow>) -> UsageRow {
+fn sum_rows<'r>(rows: impl IntoIterator<Item = &'r UsageRow>) -> UsageRow {
     let none = UsageRow { of: "all".to_owned(), answers: 0, total: Total::default() };
     rows.into_iter().fold(none, |sum, row| UsageRow {
         answers: sum.answers + row.answers,
@@ -147,12 +148,12 @@ fn sum<'r>(rows: impl IntoIterator<Item = &'r UsageRow>) -> UsageRow {
 }
 
 /// Formats the table. Figures are aligned to the right, so that they can be compared.
-fn table(by: UsageBy, listed: &Listed<'_>, bars: Bars) -> String {
+fn usage_table(by: UsageBy, listed: &Listed<'_>, bars: Bars) -> String {
     let Listed { rows, others, all } = listed;
     let head = [by.word(), "answers", "tokens in", "cached", "tokens out", "cost"];
     let mut table = PlainTable::with_head(&head).align_right(1..5);
     for row in *rows {
-        let bar = (bars == Bars::Shown).then(|| share_bar(share(&row.total, &all.total)));
+        let bar = (bars == Bars::Shown).then(|| share_bar(cost_share(&row.total, &all.total)));
         table.row(cells_of(row).into_iter().chain(bar));
     }
     if let Some(row) = others {
@@ -178,7 +179,7 @@ fn cells_of(row: &UsageRow) -> [String; 6] {
 
 /// Returns a part's share of the cost, or of the tokens if nothing has a price.
 #[expect(clippy::cast_precision_loss, reason = "it becomes a bar")]
-fn share(part: &Total, all: &Total) -> f64 {
+fn cost_share(part: &Total, all: &Total) -> f64 {
     let (part, all) = match all.cost.0 {
         0 => (part.usage.total(), all.usage.total()),
         cost => (part.cost.0, cost),
@@ -200,19 +201,19 @@ fn share_bar(share: f64) -> String {
 fn to_json(by: UsageBy, since: Timestamp, listed: &Listed<'_>) -> Value {
     json!({
         "since": since.0,
-        "rows": listed.rows.iter().map(|row| named(row, by)).collect::<Vec<_>>(),
-        "others": listed.others.as_ref().map(figures),
-        "total": figures(&listed.all),
+        "rows": listed.rows.iter().map(|row| name_json(row, by)).collect::<Vec<_>>(),
+        "others": listed.others.as_ref().map(figures_json),
+        "total": figures_json(&listed.all),
     })
 }
 
-fn named(row: &UsageRow, by: UsageBy) -> Value {
-    let mut value = figures(row);
+fn name_json(row: &UsageRow, by: UsageBy) -> Value {
+    let mut value = figures_json(row);
     value[by.word()] = json!(row.of);
     value
 }
 
-fn figures(row: &UsageRow) -> Value {
+fn figures_json(row: &UsageRow) -> Value {
     figures_of(row.answers, &row.total)
 }
 
@@ -230,7 +231,7 @@ pub(super) fn figures_of(answers: u64, total: &Total) -> Value {
     })
 }
 
-fn days(text: &str) -> Result<u32, String> {
+fn parse_days(text: &str) -> Result<u32, String> {
     const MOST: u32 = 36_500;
     let days = text.parse().ok().filter(|days| (1..=MOST).contains(days));
     days.ok_or_else(|| format!("must be a whole number from 1 to {MOST}"))

@@ -19,14 +19,18 @@ fn rows() -> Vec<UsageRow> {
 
 #[test]
 fn table_shows_usage_with_sums() {
-    insta::assert_snapshot!(table(UsageBy::Model, &Listed::of(&rows(), 50, 0), Bars::LeftOut));
+    insta::assert_snapshot!(usage_table(
+        UsageBy::Model,
+        &Listed::of(&rows(), 50, 0),
+        Bars::LeftOut
+    ));
 }
 
 #[test]
 fn table_on_a_terminal_shows_the_shares_as_bars() {
-    insta::assert_snapshot!(table(UsageBy::Model, &Listed::of(&rows(), 50, 0), Bars::Shown));
+    insta::assert_snapshot!(usage_table(UsageBy::Model, &Listed::of(&rows(), 50, 0), Bars::Shown));
     let table_of =
-        |rows: &[UsageRow]| table(UsageBy::Session, &Listed::of(rows, 50, 0), Bars::Shown);
+        |rows: &[UsageRow]| usage_table(UsageBy::Session, &Listed::of(rows, 50, 0), Bars::Shown);
     let of_tokens = table_of(&[
         row("terminal:local:a", 1, Usage::new(300, 0), None),
         row("terminal:local:b", 1, Usage::new(100, 0), None),
@@ -36,7 +40,7 @@ fn table_on_a_terminal_shows_the_shares_as_bars() {
 
 #[test]
 fn table_of_one_row_has_no_sum() {
-    let table = table(UsageBy::Day, &Listed::of(&rows()[..1], 50, 0), Bars::LeftOut);
+    let table = usage_table(UsageBy::Day, &Listed::of(&rows()[..1], 50, 0), Bars::LeftOut);
     assert_eq!(table.lines().count(), 2, "{table}");
     assert!(table.starts_with("day "), "{table}");
 }
@@ -60,7 +64,7 @@ fn to_json_has_dollars_and_null_for_an_unknown_price() {
 
 #[test]
 fn table_adds_up_the_rows_that_it_does_not_show() {
-    let table = table(UsageBy::Model, &Listed::of(&rows(), 1, 1), Bars::LeftOut);
+    let table = usage_table(UsageBy::Model, &Listed::of(&rows(), 1, 1), Bars::LeftOut);
     let firsts: Vec<&str> = table.lines().map(|line| line.split("  ").next().unwrap()).collect();
     assert_eq!(firsts, ["model", "openai/gpt", "2 others", "all"], "{table}");
     let found = to_json(UsageBy::Model, Timestamp(5), &Listed::of(&rows(), 1, 0));

@@ -5,7 +5,7 @@ use avocet_protocol::chat::{ChatAddress, SessionId};
 use avocet_protocol::ids::IdError;
 
 /// Parses the limit on a list's rows.
-pub(crate) fn rows(text: &str) -> Result<u32, String> {
+pub(crate) fn parse_rows(text: &str) -> Result<u32, String> {
     let rows = text.parse().ok().filter(|rows| (1..=MOST_ROWS).contains(rows));
     rows.ok_or_else(|| format!("must be a whole number from 1 to {MOST_ROWS}"))
 }

@@ -13,12 +13,12 @@ use crate::cli::faulty_file::for_daemon;
 use crate::cli::reach::join_or_start;
 use crate::cli::run::Signals;
 use crate::configuration::Configuration;
-use crate::connection::connect;
+use crate::connection::connect_daemon;
 use crate::context::CommandContext;
-use crate::environment::{Desktop, desktop};
+use crate::environment::{Desktop, find_desktop};
 use crate::exit::{Exit, Failure};
 use crate::logging;
-use crate::output::{confirmed, print, show, span};
+use crate::output::{ask_confirmation, format_span, print_result, print_text};
 
 const NO_DAEMON: &str =
     "No daemon runs, and the console is a part of it. Run one here until Ctrl-C?";
@@ -42,9 +42,9 @@ pub(crate) struct WebArgs {
 
 pub(crate) async fn run(context: &CommandContext, web: WebArgs) -> Result<Exit, Failure> {
     let configuration = for_daemon(context)?;
-    let client = match connect(context, &configuration).await? {
+    let client = match connect_daemon(context, &configuration).await? {
         Some(client) => client,
-        None if may_ask(&web) && confirmed(NO_DAEMON)? => {
+        None if may_ask(&web) && ask_confirmation(NO_DAEMON)? => {
             return with_own_daemon(context, &configuration, &web).await;
         }
         None => {
@@ -55,7 +55,7 @@ pub(crate) async fn run(context: &CommandContext, web: WebArgs) -> Result<Exit, 
     };
     if web.sign_out {
         client.call::<SignOutWeb>(&NoParams {}).await?;
-        return show(web.json, &json!({ "signed_out": true }), || {
+        return print_result(web.json, &json!({ "signed_out": true }), || {
             "all browsers are signed out; `avocet web` makes a new link\n".to_owned()
         });
     }
@@ -80,7 +80,7 @@ async fn with_own_daemon(
     let (client, own) = join_or_start(context, configuration, false).await?;
     show_link(context, &client, web).await?;
     let Some(daemon) = own else { return Ok(Exit::Done) };
-    print("The daemon runs here until Ctrl-C. `avocet service install` keeps it running.\n")?;
+    print_text("The daemon runs here until Ctrl-C. `avocet service install` keeps it running.\n")?;
     let name = signals.next().await;
     tracing::info!(signal = name, "stopping; running answers may finish");
     let drain = daemon.reloader().drain();
@@ -95,25 +95,25 @@ async fn show_link(
     web: &WebArgs,
 ) -> Result<Exit, Failure> {
     let link: WebLink = client.call::<OpenWeb>(&OpenWeb { port: web.port }).await?;
-    show(web.json, &link, || text(&link, context))?;
+    print_result(web.json, &link, || link_text(&link, context))?;
     if web.json || web.print || !io::stdout().is_terminal() {
         return Ok(Exit::Done);
     }
-    match desktop() {
+    match find_desktop() {
         Desktop::Here { browser } => open(&browser, &link.url),
-        Desktop::Remote => print(&remote(&link.url)),
+        Desktop::Remote => print_text(&remote_hint(&link.url)),
         Desktop::None => Ok(()),
     }?;
     Ok(Exit::Done)
 }
 
-fn text(link: &WebLink, context: &CommandContext) -> String {
-    let left = span(context.clock.now().until(link.expires_at).as_secs());
+fn link_text(link: &WebLink, context: &CommandContext) -> String {
+    let left = format_span(context.clock.now().until(link.expires_at).as_secs());
     format!("{}\nThe link works once, for {left}.\n", link.url)
 }
 
 /// Describes the way to the console from another machine.
-fn remote(url: &str) -> String {
+fn remote_hint(url: &str) -> String {
     let place = url.strip_prefix("http://").and_then(|rest| rest.split('/').next());
     match place.and_then(|place| place.rsplit_once(':')) {
         Some((_, port)) => format!(
@@ -130,7 +130,9 @@ fn open(browser: &str, url: &str) -> Result<(), Failure> {
     command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     match command.spawn() {
         Ok(_) => Ok(()),
-        Err(error) => print(&format!("cannot start {browser} ({error}); open the link yourself\n")),
+        Err(error) => {
+            print_text(&format!("cannot start {browser} ({error}); open the link yourself\n"))
+        }
     }
 }
 
@@ -140,8 +142,8 @@ mod tests {
 
     #[test]
     fn remote_names_the_port_of_the_link() {
-        let shown = remote("http://127.0.0.1:8471/#code=00");
+        let shown = remote_hint("http://127.0.0.1:8471/#code=00");
         assert!(shown.contains("ssh -L 8471:127.0.0.1:8471 HOST\n"), "{shown}");
-        assert_eq!(remote("https://bus.example/#code=00"), "");
+        assert_eq!(remote_hint("https://bus.example/#code=00"), "");
     }
 }

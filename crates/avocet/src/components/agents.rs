@@ -11,7 +11,7 @@ use avocet_agent::{
     ABOUT_MARKS, AgentLimits, AgentLoop, AgentModels, AgentRecall, CoreTools, Marks, ModelsByTask,
     PromptSettings, RenderedTurns, TurnLimits,
 };
-use avocet_config::{AgentDefaults, AgentTools, DEFAULT, Profile};
+use avocet_config::{AgentDefaults, AgentProfile, AgentTools, DEFAULT};
 use avocet_gateway::AgentSummary;
 use avocet_jobs::ZoneCalendar;
 use avocet_protocol::clock::Clock;
@@ -24,16 +24,16 @@ use avocet_session::{
 use avocet_tools::{AgentPolicy, BuiltinParts, PathLocks, ToolRegistry, WebAccess, add_builtin};
 use jiff::tz::TimeZone;
 
-use crate::components::budgets::budgets;
+use crate::components::budgets::convert_budgets;
 use crate::components::models::Models;
 use crate::components::policy;
 use crate::components::ports::DaemonPorts;
 use crate::components::prompt_file::OperatorPrompt;
 use crate::components::shell::Shells;
-use crate::components::web::{named_hosts, web};
-use crate::components::workspaces::{OpenWorkspace, binding, named_in_chat};
+use crate::components::web::{make_web, named_hosts};
+use crate::components::workspaces::{OpenWorkspace, named_in_chat, session_binding};
 use crate::configuration::{Agent as AgentPlace, Configuration};
-use crate::context::Otherwise;
+use crate::context::CommandOverrides;
 use crate::exit::{Exit, Failure};
 use crate::{redaction, registry};
 
@@ -46,7 +46,7 @@ const SYSTEM: &str = "You are Avocet, an assistant in chats. Answer briefly, in 
 #[derive(Debug, Clone)]
 pub(crate) struct AgentParts {
     pub(crate) ports: DaemonPorts,
-    pub(crate) otherwise: Otherwise,
+    pub(crate) otherwise: CommandOverrides,
     pub(crate) configuration: Configuration,
     pub(crate) models: Arc<Models>,
     pub(crate) attachments: Attachments,
@@ -70,14 +70,14 @@ impl Default for KeptByAgents {
 impl AgentParts {
     /// Builds all agents. Agents with the same workspace share its programs.
     pub(crate) fn agents(self) -> Result<Agents, Failure> {
-        let web = web(&self.configuration, &self.ports.clock, self.otherwise.web)?;
+        let web = make_web(&self.configuration, &self.ports.clock, self.otherwise.web)?;
         let hosts = named_hosts(&self.configuration)?;
         AgentFactory { parts: self, web, hosts, known: Mutex::default() }.agents()
     }
 }
 
 /// Returns the settings for attachments.
-pub(crate) fn attachments(
+pub(crate) fn attachment_settings(
     configuration: &Configuration,
     shells: &Shells,
     clock: &Arc<dyn Clock>,
@@ -86,13 +86,13 @@ pub(crate) fn attachments(
     let convert = shells.picture_converter(configuration.picture_directory());
     Ok(Attachments {
         convert: convert.map(|convert| Arc::new(convert) as Arc<dyn ConvertPicture>),
-        transcribe: registry::transcribe(document, settings, clock.clone())?,
+        transcribe: registry::make_transcriber(document, settings, clock.clone())?,
         max_bytes: settings.attachments.max_megabytes.saturating_mul(1024 * 1024),
     })
 }
 
 /// Describes the profiles for clients.
-pub(crate) fn summaries(configuration: &Configuration) -> Arc<[AgentSummary]> {
+pub(crate) fn agent_summaries(configuration: &Configuration) -> Arc<[AgentSummary]> {
     let agents = configuration.agents.iter().map(|agent| {
         let profile = &agent.profile;
         AgentSummary::new(&profile.name, profile.agent.prompt.as_deref())
@@ -135,20 +135,20 @@ impl AgentFactory {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(new) => new.insert(self.all_tools(place, &workspace)?),
             };
-            let rules = self.rules(place);
-            policy::warn(all, &configuration.document, &rules);
+            let rules = self.tool_rules(place);
+            policy::warn_of_unused(all, &configuration.document, &rules);
             let tools = self.tools(all, rules);
             let prompt_settings = with_prompt(&prompt_settings, place);
             let run = self.agent_loop(place, &workspace, tools, prompt_settings);
             let run = run.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
-            agents.push((binding(&place.profile), agent(&place.profile, run)));
+            agents.push((session_binding(&place.profile), make_agent(&place.profile, run)));
         }
         let (_, default) = agents.remove(0);
         let (agents, models) = (BySession::new(default, agents), models.clone());
         Ok(Agents { agents, models, directories: Arc::new(self) })
     }
 
-    fn builtin(&self, place: &AgentPlace, workspace: &OpenWorkspace) -> BuiltinParts {
+    fn builtin_parts(&self, place: &AgentPlace, workspace: &OpenWorkspace) -> BuiltinParts {
         let AgentParts { configuration, ports, .. } = &self.parts;
         let DaemonPorts { store, memories, channels, bus, shells, editors, clock, .. } = ports;
         // A sub-agent stays in the workspace of its parent.
@@ -183,7 +183,7 @@ impl AgentFactory {
         let AgentParts { ports, otherwise, configuration, .. } = &self.parts;
         let DaemonPorts { mcp, session_sources, clock, .. } = ports;
         let mut registry = ToolRegistry::new(clock.clone());
-        add_builtin(&mut registry, &self.builtin(place, workspace))
+        add_builtin(&mut registry, &self.builtin_parts(place, workspace))
             .and_then(|()| (otherwise.add_tools)(&mut registry))
             .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
         let users = configuration.settings.tools.users.clone();
@@ -193,20 +193,20 @@ impl AgentFactory {
         Ok(registry)
     }
 
-    fn rules(&self, place: &AgentPlace) -> AgentPolicy {
+    fn tool_rules(&self, place: &AgentPlace) -> AgentPolicy {
         let Configuration { settings, agents, .. } = &self.parts.configuration;
-        policy::policy(settings, agents, &place.profile.name)
+        policy::agent_policy(settings, agents, &place.profile.name)
     }
 
     fn tools(&self, all: &ToolRegistry, rules: AgentPolicy) -> Arc<dyn Toolbox> {
         let tools = all
             .with_same_tools()
-            .with_policy(rules, policy::approvals(&self.parts.configuration.settings))
-            .with_secrets(redaction::redactor());
+            .with_policy(rules, policy::approval_expiry(&self.parts.configuration.settings))
+            .with_secrets(redaction::shared_redactor());
         Arc::new(tools.with_paths(self.parts.kept.paths.clone()).with_hosts(self.hosts.clone()))
     }
 
-    fn fetcher(&self, workspace: &OpenWorkspace) -> AttachmentFetcher {
+    fn make_fetcher(&self, workspace: &OpenWorkspace) -> AttachmentFetcher {
         let DaemonPorts { channels, logs, clock, .. } = &self.parts.ports;
         AttachmentFetcher {
             settings: self.parts.attachments.clone(),
@@ -230,7 +230,7 @@ impl AgentFactory {
         Ok(AgentLoop {
             models: AgentModels {
                 main: models.model(&profile.model, &profile.fallbacks)?,
-                cheap: cheap(profile, models.as_ref())?,
+                cheap: cheap_model(profile, models.as_ref())?,
                 tasks: by_task(profile, models.as_ref())?,
             },
             effort: profile.effort,
@@ -238,8 +238,8 @@ impl AgentFactory {
             core_tools: core_tools(&profile.tools),
             logs: logs.clone(),
             limits: AgentLimits {
-                turn: limits(profile),
-                budgets: budgets(&configuration.settings.budgets),
+                turn: turn_limits(profile),
+                budgets: convert_budgets(&configuration.settings.budgets),
                 root_tokens: None,
             },
             recall: AgentRecall {
@@ -250,7 +250,7 @@ impl AgentFactory {
             rendered: RenderedTurns::default(),
             files: workspace.files.clone(),
             skills: workspace.skills.clone(),
-            attachments: Arc::new(self.fetcher(workspace)),
+            attachments: Arc::new(self.make_fetcher(workspace)),
             events: events.clone(),
             clock: clock.clone(),
         })
@@ -269,7 +269,7 @@ impl AgentFactory {
         let place = place.ok_or_else(gone)?;
         let workspace = ports.workspaces.at(directory)?;
         let all = self.all_tools(place, &workspace)?;
-        let toolbox = self.tools(&all, self.rules(place));
+        let toolbox = self.tools(&all, self.tool_rules(place));
         let tools = DirectoryTools { toolbox, workspace };
         known.insert(key, tools.clone());
         Ok(tools)
@@ -288,7 +288,7 @@ impl AgentDirectories for AgentFactory {
                 directory: directory.display().to_string(),
                 why: failure.error.to_string(),
             })?;
-        let attachments = Arc::new(self.fetcher(&workspace));
+        let attachments = Arc::new(self.make_fetcher(&workspace));
         let OpenWorkspace { files, skills, .. } = workspace;
         Ok(AgentLoop { toolbox, files, skills, attachments, ..run })
     }
@@ -313,7 +313,7 @@ fn with_prompt(all: &PromptSettings, place: &AgentPlace) -> PromptSettings {
     PromptSettings { system, file, ..all.clone() }
 }
 
-fn agent(profile: &Profile, run: AgentLoop) -> Agent {
+fn make_agent(profile: &AgentProfile, run: AgentLoop) -> Agent {
     Agent {
         name: Some(profile.name.clone()).filter(|name| name != DEFAULT),
         run,
@@ -328,7 +328,7 @@ fn agent(profile: &Profile, run: AgentLoop) -> Agent {
 
 /// Returns the cheap model of an agent, with its main model as a fallback. Without a cheap model,
 /// returns the main one.
-fn cheap(agent: &AgentDefaults, models: &dyn ModelsPort) -> Result<Arc<dyn Model>, NoModel> {
+fn cheap_model(agent: &AgentDefaults, models: &dyn ModelsPort) -> Result<Arc<dyn Model>, NoModel> {
     let AgentDefaults { model, fallbacks, cheap_model, .. } = agent;
     match cheap_model {
         Some(cheap) => models.model(cheap, &[slice::from_ref(model), fallbacks].concat()),
@@ -358,7 +358,7 @@ fn core_tools(tools: &AgentTools) -> CoreTools {
     }
 }
 
-fn limits(agent: &AgentDefaults) -> TurnLimits {
+fn turn_limits(agent: &AgentDefaults) -> TurnLimits {
     TurnLimits {
         max_tool_iterations: agent.max_tool_iterations,
         max_tool_calls: agent.max_tool_calls,

@@ -29,7 +29,7 @@ pub(crate) struct Checked {
 }
 
 /// Checks a table against the head that was noted in a file.
-pub(crate) async fn check(audit: &dyn Audit, file: &Path) -> Result<Checked, StoreError> {
+pub(crate) async fn check_audit(audit: &dyn Audit, file: &Path) -> Result<Checked, StoreError> {
     let noted = match read(file) {
         Ok(noted) => noted,
         Err(error) => {
@@ -93,7 +93,7 @@ impl Keeper {
     }
 
     async fn check(&self) {
-        let fault = match check(self.audit.as_ref(), &self.file).await {
+        let fault = match check_audit(self.audit.as_ref(), &self.file).await {
             Ok(checked) => checked.fault,
             Err(error) => Some(format!("it cannot be read ({error})")),
         };
@@ -169,7 +169,7 @@ fn read(file: &Path) -> io::Result<Option<AuditHead>> {
 
 /// Replaces the noted head atomically.
 fn write(file: &Path, head: &AuditHead) -> io::Result<()> {
-    disk::replace(file, format!("{head}\n").as_bytes())
+    disk::replace_file(file, format!("{head}\n").as_bytes())
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ impl World {
     }
 
     async fn fault(&self) -> Option<String> {
-        check(self.store.as_ref(), &self.file()).await.unwrap().fault
+        check_audit(self.store.as_ref(), &self.file()).await.unwrap().fault
     }
 }
 

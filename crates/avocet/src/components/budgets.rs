@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use avocet_agent::Budgets;
-use avocet_config::Document;
+use avocet_config::ConfigDocument;
 use avocet_protocol::daemon::Live;
 use avocet_protocol::model::{ModelFacts, Models, Money, thousands};
 use avocet_supervise::Group;
 
 /// Converts the configured limits on costs.
-pub(crate) fn budgets(configured: &avocet_config::Budgets) -> Budgets {
-    let avocet_config::Budgets {
+pub(crate) fn convert_budgets(configured: &avocet_config::BudgetsConfig) -> Budgets {
+    let avocet_config::BudgetsConfig {
         turn_usd,
         day_usd,
         session_usd,
@@ -39,13 +39,13 @@ pub(crate) struct FactWarnings {
 /// dollars: in the log, and in `warnings`. Runs in the background, since servers may be asked about
 /// their models.
 pub(crate) fn tell_unknown_facts(
-    document: &Document,
+    document: &ConfigDocument,
     budgets: Budgets,
     models: Arc<dyn Models>,
     warnings: Live<FactWarnings>,
     group: &Group,
 ) {
-    let holds = holds(document, budgets);
+    let holds = describe_holds(document, budgets);
     group.spawn("facts", async move {
         let all = configured_facts(models.as_ref()).await;
         let sentences = all.iter().filter_map(|(model, facts)| fact_warning(model, facts, holds));
@@ -81,9 +81,9 @@ enum Holds {
     ByDefault,
 }
 
-fn holds(document: &Document, budgets: Budgets) -> Option<Holds> {
+fn describe_holds(document: &ConfigDocument, budgets: Budgets) -> Option<Holds> {
     let in_dollars = |key: &&str| document.get(key).is_some_and(serde_json::Value::is_number);
-    let configured = avocet_config::Budgets::IN_DOLLARS.into_iter().find(in_dollars);
+    let configured = avocet_config::BudgetsConfig::IN_DOLLARS.into_iter().find(in_dollars);
     let in_tokens = budgets.day_tokens.or(budgets.session_tokens).is_some();
     let by_default = budgets.are_in_dollars() && !in_tokens;
     configured.map(Holds::Configured).or(by_default.then_some(Holds::ByDefault))
@@ -192,9 +192,13 @@ mod tests {
         ];
         for (lines, expected) in table {
             let text = format!("[budgets]\n{lines}\n");
-            let document = Document::parse(text, None, &|_| None).unwrap();
+            let document = ConfigDocument::parse(text, None, &|_| None).unwrap();
             let configured = document.table("budgets").unwrap();
-            assert_eq!(holds(&document, budgets(&configured)), expected, "{lines}");
+            assert_eq!(
+                describe_holds(&document, convert_budgets(&configured)),
+                expected,
+                "{lines}"
+            );
         }
     }
 }

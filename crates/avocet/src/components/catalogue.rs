@@ -11,7 +11,7 @@ use avocet_text::plain_io;
 use crate::disk;
 
 /// Returns the file of an updated catalogue.
-pub(crate) fn file(data_dir: &Path) -> PathBuf {
+pub(crate) fn catalogue_path(data_dir: &Path) -> PathBuf {
     data_dir.join("models.txt")
 }
 
@@ -31,8 +31,8 @@ pub(crate) fn read(file: &Path) -> ModelCatalogue {
 }
 
 /// Replaces the updated catalogue atomically.
-pub(crate) fn replace(file: &Path, catalogue: &ModelCatalogue) -> io::Result<()> {
-    disk::replace(file, catalogue.as_text().as_bytes())
+pub(crate) fn replace_file(file: &Path, catalogue: &ModelCatalogue) -> io::Result<()> {
+    disk::replace_file(file, catalogue.as_text().as_bytes())
 }
 
 #[cfg(test)]
@@ -42,13 +42,13 @@ mod tests {
     #[test]
     fn read_uses_the_shipped_catalogue_until_a_valid_one_is_there() {
         let home = tempfile::tempdir().unwrap();
-        let file = file(home.path());
+        let file = catalogue_path(home.path());
         assert_eq!(read(&file), ModelCatalogue::default());
         fs::write(&file, "avocet models 1\n").unwrap();
         assert_eq!(read(&file), ModelCatalogue::default());
         let text = "avocet models 1\nsource s\ndate d\n\n[a]\nm 1 1 - - - - -\n".to_owned();
         let updated = ModelCatalogue::read(text, "", "").unwrap();
-        replace(&file, &updated).unwrap();
+        replace_file(&file, &updated).unwrap();
         assert_eq!(read(&file), updated);
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
     }

@@ -24,9 +24,9 @@ use crate::components::models::Models;
 use crate::components::{mcp, roots};
 use crate::configuration::Configuration;
 use crate::disk;
-use crate::environment::environment;
+use crate::environment::read_variable;
 use crate::exit::Failure;
-use crate::output::{ago, last_failure};
+use crate::output::{format_age, last_failure};
 use crate::registry;
 
 /// The timeout for checking the disk, or one server.
@@ -59,19 +59,22 @@ pub(crate) struct Examiner {
 impl Examiner {
     /// Checks everything in parallel. With `offline`, skips all requests to servers.
     pub(crate) async fn examine(&self, offline: bool) -> Checkup {
-        let (data, providers, channels) =
-            tokio::join!(self.data(), providers::checks(self, offline), self.of_channels(offline));
+        let (data, providers, channels) = tokio::join!(
+            self.check_data(),
+            providers::check_providers(self, offline),
+            self.of_channels(offline)
+        );
         let mut avocet = data;
-        avocet.extend(self.directories());
-        avocet.extend(linger());
+        avocet.extend(self.check_directories());
+        avocet.extend(check_linger());
         avocet.extend(self.memory_files().await);
-        avocet.extend(self.telemetry());
-        avocet.extend(mcp::checks(&self.configuration, self.mcp.as_deref()));
+        avocet.extend(self.check_telemetry());
+        avocet.extend(mcp::check_servers(&self.configuration, self.mcp.as_deref()));
         Checkup { avocet, providers, channels, walls: self.walls.clone() }
     }
 
     /// Checks that a write reaches the disk, and the space that is left.
-    async fn data(&self) -> Vec<Check> {
+    async fn check_data(&self) -> Vec<Check> {
         let directory = self.configuration.data_dir.clone();
         let tried = run_blocking(move || disk::try_write(&directory));
         let tried = within(self.clock.as_ref(), LIMIT, tried).await;
@@ -90,16 +93,16 @@ impl Examiner {
             ),
         };
         let retention = &self.configuration.settings.retention;
-        let size = size(avocet_store::file_bytes(data_dir), retention.is_on());
-        [written].into_iter().chain(space(data_dir)).chain(size).collect()
+        let size = check_size(avocet_store::file_bytes(data_dir), retention.is_on());
+        [written].into_iter().chain(check_space(data_dir)).chain(size).collect()
     }
 
-    fn directories(&self) -> Option<Check> {
+    fn check_directories(&self) -> Option<Check> {
         let Configuration { document, roots, .. } = &self.configuration;
         if roots.is_empty() {
             return None;
         }
-        Some(match roots::check(document, roots, &self.configuration.others()) {
+        Some(match roots::check_roots(document, roots, &self.configuration.others()) {
             Ok(places) => {
                 Check::good("directories", format!("{} beside the workspaces", places.len()))
             }
@@ -118,11 +121,11 @@ impl Examiner {
     }
 
     /// Reports the exporter of traces; `None` if it is off.
-    fn telemetry(&self) -> Option<Check> {
+    fn check_telemetry(&self) -> Option<Check> {
         let TelemetryStatus { exchanges, behind } = self.exporter.as_ref()?.export_status();
         let now = self.clock.now();
         let success = match exchanges.success {
-            Some(at) => format!("last export {}", ago(at, now)),
+            Some(at) => format!("last export {}", format_age(at, now)),
             None => "no export since the start".to_owned(),
         };
         let failure = last_failure(&exchanges, now);
@@ -158,7 +161,7 @@ impl Examiner {
     /// Reports the endpoints of channels whose public host is refused by the HTTP interface.
     fn hosts(&self) -> Vec<Check> {
         let Configuration { document, settings, .. } = &self.configuration;
-        let Ok(Some(plan)) = registry::http(document, settings) else { return Vec::new() };
+        let Ok(Some(plan)) = registry::http_plan(document, settings) else { return Vec::new() };
         let check = |webhook: &ChannelWebhook| {
             let ChannelWebhook { channel, account, endpoint } = webhook;
             let host = endpoint.public_host();
@@ -182,7 +185,7 @@ impl Examiner {
         }
         let now = self.clock.now();
         let success = match last.success {
-            Some(at) => format!("last success {}", ago(at, now)),
+            Some(at) => format!("last success {}", format_age(at, now)),
             None => "no success since the start".to_owned(),
         };
         let says = format!("{success}{}", last_failure(last, now));
@@ -214,9 +217,9 @@ pub(crate) fn mirror_problems(report: &MirrorReport) -> Vec<String> {
     problems.iter().cloned().chain(conflicts).collect()
 }
 
-fn space(data_dir: &Path) -> Option<Check> {
+fn check_space(data_dir: &Path) -> Option<Check> {
     let free = disk::free_bytes(data_dir)?;
-    let says = format!("{} free", disk::bytes(free));
+    let says = format!("{} free", disk::format_bytes(free));
     Some(match free {
         0..LOW => Check::fair("space", says, "free some space"),
         _ => Check::good("space", says),
@@ -224,8 +227,8 @@ fn space(data_dir: &Path) -> Option<Check> {
 }
 
 /// Recommends to remove old content from a large log; `None` if it is small.
-fn size(bytes: u64, has_retention: bool) -> Option<Check> {
-    let says = format!("the log has {}", disk::bytes(bytes));
+fn check_size(bytes: u64, has_retention: bool) -> Option<Check> {
+    let says = format!("the log has {}", disk::format_bytes(bytes));
     match (bytes, has_retention) {
         (0..LARGE, _) => None,
         (_, true) => Some(Check::good("log", says)),
@@ -237,9 +240,9 @@ fn size(bytes: u64, has_retention: bool) -> Option<Check> {
 }
 
 /// Checks that a daemon under the user's own systemd outlives the user's last session.
-fn linger() -> Option<Check> {
+fn check_linger() -> Option<Check> {
     let cgroup = fs::read_to_string("/proc/self/cgroup").ok()?;
-    linger_of(&cgroup, &environment("USER")?, Path::new("/var/lib/systemd/linger"))
+    linger_of(&cgroup, &read_variable("USER")?, Path::new("/var/lib/systemd/linger"))
 }
 
 /// `None` for a process that is no service of a user. `lingering` has a file for each user whose

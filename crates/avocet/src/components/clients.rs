@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use avocet_config::{ConfigError, Document, GatewayClient, Settings};
+use avocet_config::{ConfigDocument, ConfigError, ConfigSettings, GatewayClient};
 use avocet_gateway::{
     ChatPatterns, ClientIdentity, Clients, METHODS, NamedClient, SocketGroup, SocketPlace,
     SystemUsers,
@@ -15,7 +15,10 @@ use crate::configuration::Configuration;
 use crate::registry::key_error;
 
 /// Checks the tables, without asking the system about users.
-pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), ConfigError> {
+pub(crate) fn check_clients(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
+) -> Result<(), ConfigError> {
     for (name, client) in &settings.gateway.clients {
         let error = |key: &str, why: String| {
             key_error(document, &format!("gateway.clients.{name}"), key, &why)
@@ -35,20 +38,23 @@ pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), Conf
             let why = format!("there is no method `{method}`; there are {}", known.join(", "));
             return Err(error("methods", why));
         }
-        named(name, client, ClientIdentity::default()).map_err(|why| error("role", why))?;
+        name_client(name, client, ClientIdentity::default()).map_err(|why| error("role", why))?;
     }
     Ok(())
 }
 
 /// Makes the clients. Looks up users and groups.
-pub(crate) fn clients(document: &Document, settings: &Settings) -> Result<Clients, ConfigError> {
+pub(crate) fn read_clients(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
+) -> Result<Clients, ConfigError> {
     let client = |(name, client): (&String, &GatewayClient)| {
         let error = |key: &str, why: String| {
             key_error(document, &format!("gateway.clients.{name}"), key, &why)
         };
-        let users = users(client).map_err(|(key, why)| error(key, why))?;
+        let users = system_users(client).map_err(|(key, why)| error(key, why))?;
         let identity = ClientIdentity { users, token: client.token.clone() };
-        named(name, client, identity).map_err(|why| error("role", why))
+        name_client(name, client, identity).map_err(|why| error("role", why))
     };
     let clients = settings.gateway.clients.iter().map(client);
     Ok(Clients::new(clients.collect::<Result<_, ConfigError>>()?))
@@ -66,13 +72,13 @@ pub(crate) fn socket_place(configuration: &Configuration) -> Result<SocketPlace,
 }
 
 /// Returns the senders of clients that may do everything.
-pub(crate) fn operators(settings: &Settings) -> BTreeSet<SenderId> {
+pub(crate) fn operator_ids(settings: &ConfigSettings) -> BTreeSet<SenderId> {
     let clients = settings.gateway.clients.iter();
     let operators = clients.filter(|(_, client)| client.role == ClientRole::Operator);
     operators.filter_map(|(name, _)| SenderId::parse(&format!("client:{name}")).ok()).collect()
 }
 
-fn named(
+fn name_client(
     name: &str,
     client: &GatewayClient,
     identity: ClientIdentity,
@@ -83,7 +89,7 @@ fn named(
 }
 
 /// Returns the users that the client may run as; `None` if the token alone decides.
-fn users(client: &GatewayClient) -> Result<Option<SystemUsers>, (&'static str, String)> {
+fn system_users(client: &GatewayClient) -> Result<Option<SystemUsers>, (&'static str, String)> {
     let GatewayClient { uid, user, group, .. } = client;
     let mut users = SystemUsers::default();
     users.uids.extend(*uid);

@@ -6,14 +6,14 @@ mod effects;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use avocet_config::{Document, KeyPath};
+use avocet_config::{ConfigDocument, KeyPath};
 use avocet_protocol::daemon::ConfigChange;
 use serde_json::Value;
 
 use crate::components::config_file::FileText;
-use crate::configuration::Uses;
+use crate::configuration::ConfigurationUse;
 use crate::context::CommandContext;
-use crate::environment::environment;
+use crate::environment::read_variable;
 use crate::exit::Failure;
 use crate::redaction::{self, HIDDEN};
 use crate::registry;
@@ -26,8 +26,9 @@ pub(crate) fn file_difference(
     old: &FileText,
     new: &FileText,
 ) -> Result<(Vec<ConfigChange>, BTreeSet<String>), Failure> {
-    let (sorted, old, new) = versions(context, (&old.path, &old.text), (&new.path, &new.text))?;
-    Ok((shown_changes(&sorted, &old, &new), unresolved(&old, &new)))
+    let (sorted, old, new) =
+        compare_versions(context, (&old.path, &old.text), (&new.path, &new.text))?;
+    Ok((shown_changes(&sorted, &old, &new), unresolved_keys(&old, &new)))
 }
 
 /// Returns what a change of the file's text means for a running daemon, and the keys whose
@@ -38,29 +39,29 @@ pub(crate) fn changes_between(
     old: &str,
     new: &str,
 ) -> Result<(SortedChanges, BTreeSet<String>), Failure> {
-    let (changes, old, new) = versions(context, (path, old), (path, new))?;
-    Ok((changes, unresolved(&old, &new)))
+    let (changes, old, new) = compare_versions(context, (path, old), (path, new))?;
+    Ok((changes, unresolved_keys(&old, &new)))
 }
 
 /// Returns the keys whose references have no value in one of two documents.
-fn unresolved(old: &Document, new: &Document) -> BTreeSet<String> {
-    [old, new].into_iter().flat_map(Document::unresolved).map(|one| one.key.clone()).collect()
+fn unresolved_keys(old: &ConfigDocument, new: &ConfigDocument) -> BTreeSet<String> {
+    [old, new].into_iter().flat_map(ConfigDocument::unresolved).map(|one| one.key.clone()).collect()
 }
 
 /// Reads two texts of a configuration, each with the path of its file, and sorts the changes
 /// between them.
-fn versions(
+fn compare_versions(
     context: &CommandContext,
     old: (&Path, &str),
     new: (&Path, &str),
-) -> Result<(SortedChanges, Document, Document), Failure> {
+) -> Result<(SortedChanges, ConfigDocument, ConfigDocument), Failure> {
     let read = |(path, text): (&Path, &str)| -> Result<_, Failure> {
         let (text, path) = (text.to_owned(), Some(path.to_owned()));
-        let references = Uses::Check.references();
-        let document = Document::parse_with(text, path, &environment, references)?;
-        redaction::learn(document.secrets());
+        let references = ConfigurationUse::Check.references();
+        let document = ConfigDocument::parse_with(text, path, &read_variable, references)?;
+        redaction::learn_secrets(document.secrets());
         let settings = document.table("")?;
-        let channels = registry::channels(&document, &settings, &context.clock)?.channels;
+        let channels = registry::make_channels(&document, &settings, &context.clock)?.channels;
         Ok((document, channels))
     };
     let (old, new) = (read(old)?, read(new)?);
@@ -70,13 +71,13 @@ fn versions(
 /// Shows sorted changes with their old and new values, in the order of the keys.
 pub(crate) fn shown_changes(
     sorted: &SortedChanges,
-    old: &Document,
-    new: &Document,
+    old: &ConfigDocument,
+    new: &ConfigDocument,
 ) -> Vec<ConfigChange> {
     let change = |key: &KeyPath, needs_restart| ConfigChange {
         key: key.to_string(),
-        running: shown(old, key),
-        file: shown(new, key),
+        running: shown_value(old, key),
+        file: shown_value(new, key),
         needs_restart,
     };
     let live = sorted.live.iter().map(|key| change(key, false));
@@ -87,7 +88,7 @@ pub(crate) fn shown_changes(
 }
 
 /// Returns a value as JSON; `None` if the key has none.
-fn shown(document: &Document, key: &KeyPath) -> Option<String> {
+fn shown_value(document: &ConfigDocument, key: &KeyPath) -> Option<String> {
     let value = document.value(key)?;
     if document.is_secret(key) {
         return Some(HIDDEN.to_owned());
@@ -95,7 +96,7 @@ fn shown(document: &Document, key: &KeyPath) -> Option<String> {
     let mut value = value.clone();
     hide_logins(&mut value);
     // A secret may be a part of a longer text.
-    Some(redaction::redactor().redact(&value.to_string()).into_owned())
+    Some(redaction::shared_redactor().redact(&value.to_string()).into_owned())
 }
 
 fn hide_logins(value: &mut Value) {

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use avocet_config::{ConfigError, Document, Unresolved};
+use avocet_config::{ConfigDocument, ConfigError, UnresolvedValue};
 use avocet_protocol::daemon::{
     ConfigCheck, ConfigFault, ConfigFileError, ConfigText, MAX_CONFIG_BYTES, ShownConfig,
 };
@@ -16,9 +16,9 @@ use tracing::dispatcher::{Dispatch, with_default};
 
 use crate::components::mistakes::check_mistakes;
 use crate::components::workspaces::check_directories;
-use crate::configuration::{Configuration, Uses, last_version};
+use crate::configuration::{Configuration, ConfigurationUse, last_version};
 use crate::context::CommandContext;
-use crate::environment::environment;
+use crate::environment::read_variable;
 use crate::exit::Failure;
 
 /// Reads the text of the file and its digest. A missing file has the empty text.
@@ -66,11 +66,11 @@ pub(crate) fn check_config_text(
     if text.len() > MAX_CONFIG_BYTES {
         return Err(ConfigFileError::TooLong(text.len()));
     }
-    let references = Uses::Check.references();
+    let references = ConfigurationUse::Check.references();
     let checked = with_default(&Dispatch::none(), || -> Result<Configuration, Failure> {
         let path = Some(path.to_owned());
-        let document = Document::parse_with(text, path, &environment, references)?;
-        let configuration = Configuration::of(context, document, Uses::Check)?;
+        let document = ConfigDocument::parse_with(text, path, &read_variable, references)?;
+        let configuration = Configuration::of(context, document, ConfigurationUse::Check)?;
         check_directories(&configuration)?;
         check_mistakes(&configuration)?;
         Ok(configuration)
@@ -78,9 +78,9 @@ pub(crate) fn check_config_text(
     Ok(match checked {
         Ok(configuration) => {
             let unresolved = configuration.document.unresolved().iter();
-            let warnings = unresolved.map(|Unresolved { key, error }| ConfigFault {
+            let warnings = unresolved.map(|UnresolvedValue { key, error }| ConfigFault {
                 key: Some(key.clone()),
-                ..fault(error)
+                ..describe_fault(error)
             });
             ConfigCheck { faults: Vec::new(), warnings: warnings.collect() }
         }
@@ -93,12 +93,12 @@ pub(crate) fn check_config_text(
 /// Returns a failure with the line and the key that it names.
 pub(crate) fn fault_of_failure(failure: &Failure) -> ConfigFault {
     match failure.error.downcast_ref::<ConfigError>() {
-        Some(error) => fault(error),
+        Some(error) => describe_fault(error),
         None => ConfigFault { line: None, key: None, message: format!("{:#}", failure.error) },
     }
 }
 
-fn fault(ConfigError { place, key, message, .. }: &ConfigError) -> ConfigFault {
+fn describe_fault(ConfigError { place, key, message, .. }: &ConfigError) -> ConfigFault {
     let line = place.map(|(line, _)| line);
     ConfigFault { line, key: key.clone(), message: message.clone() }
 }
@@ -115,17 +115,17 @@ pub(crate) fn save_config_text(
     if !faults.is_empty() {
         return Err(ConfigFileError::Unusable(faults));
     }
-    let target = Target::of(path).map_err(|why| unwritable(path, &why))?;
+    let target = Target::of(path).map_err(|why| unwritable_error(path, &why))?;
     let last = read(path)?;
     if digest_bytes(&last) != known {
         return Err(ConfigFileError::Changed(path.display().to_string()));
     }
     let replaced = target.replace(&last, text.as_bytes());
-    replaced.map_err(|error| unwritable(path, &plain_io(&error)))?;
+    replaced.map_err(|error| unwritable_error(path, &plain_io(&error)))?;
     Ok(digest_bytes(text.as_bytes()))
 }
 
-fn unwritable(path: &Path, why: &str) -> ConfigFileError {
+fn unwritable_error(path: &Path, why: &str) -> ConfigFileError {
     let directory = path.parent().unwrap_or(path).display();
     ConfigFileError::Failed(format!(
         "cannot write {}: {why}; edit the file as its owner, or let the user of the daemon write into \
@@ -154,7 +154,7 @@ impl FileText {
     /// # Errors
     /// [`ConfigFileError::Failed`] with the reason.
     pub(crate) fn check_writable(&self) -> Result<(), ConfigFileError> {
-        Target::of(&self.path).map(drop).map_err(|why| unwritable(&self.path, &why))
+        Target::of(&self.path).map(drop).map_err(|why| unwritable_error(&self.path, &why))
     }
 
     /// Checks that the file is a place for secrets: no other user of the system can read it.
@@ -227,14 +227,14 @@ impl Target {
     /// Writes the last version and the new one. A crash leaves the old file or the new one.
     fn replace(&self, last: &[u8], new: &[u8]) -> io::Result<()> {
         if self.like.is_some() {
-            self.put(&last_version(&self.file), last)?;
+            self.put_beside(&last_version(&self.file), last)?;
         } else if let Some(directory) = self.file.parent() {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         }
-        self.put(&self.file, new)
+        self.put_beside(&self.file, new)
     }
 
-    fn put(&self, file: &Path, content: &[u8]) -> io::Result<()> {
+    fn put_beside(&self, file: &Path, content: &[u8]) -> io::Result<()> {
         let directory = file.parent().unwrap_or(Path::new("/"));
         let temporary = directory.join(format!(".avocet-config-{}.new", uuid::Uuid::new_v4()));
         let mut options = File::options();

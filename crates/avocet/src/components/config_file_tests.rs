@@ -58,7 +58,7 @@ fn target_refuses_what_cannot_be_replaced_with_the_reason() {
         let why = Target::of(&at(name)).err().unwrap();
         assert!(why.contains(expected), "{name}: {why}");
     }
-    let error = unwritable(Path::new("/etc/avocet/config.toml"), "why").to_string();
+    let error = unwritable_error(Path::new("/etc/avocet/config.toml"), "why").to_string();
     for part in ["cannot write /etc/avocet/config.toml: why", "ReadWritePaths=/etc/avocet"] {
         assert!(error.contains(part), "{error}");
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_agent::{ABOUT_MARKS, Marks, UpkeepMeter};
-use avocet_config::{ConfigError, ConsolidationSettings, Document, Settings};
+use avocet_config::{ConfigDocument, ConfigError, ConfigSettings, ConsolidationSettings};
 use avocet_jobs::{ConsolidationTimer, ConsolidationTimes, ScheduleTimes, ZoneCalendar};
 use avocet_memory::{ConsolidatorLimits, ConsolidatorParts, MarkUntrusted, MemoryConsolidator};
 use avocet_protocol::clock::{Clock, Timestamp};
@@ -16,7 +16,7 @@ use avocet_store::SqliteStore;
 use avocet_supervise::Group;
 use jiff::tz::TimeZone;
 
-use crate::components::budgets::budgets;
+use crate::components::budgets::convert_budgets;
 use crate::components::models::Models;
 use crate::configuration::Configuration;
 use crate::exit::{Exit, Failure};
@@ -24,17 +24,17 @@ use crate::exit::{Exit, Failure};
 const WHEN: &str = "memory.consolidation.when";
 
 /// Checks the key `when`.
-pub(crate) fn check(
-    document: &Document,
-    settings: &Settings,
+pub(crate) fn check_times(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
     now: Timestamp,
 ) -> Result<(), ConfigError> {
-    let times = times(&settings.memory.consolidation, now);
+    let times = consolidation_times(&settings.memory.consolidation, now);
     times.map(drop).map_err(|error| document.error_at(WHEN, format!("`{WHEN}`: {error}")))
 }
 
 /// Returns the times of regular runs; `None` if they are off.
-fn times(
+fn consolidation_times(
     consolidation: &ConsolidationSettings,
     now: Timestamp,
 ) -> Result<Option<ConsolidationTimes>, String> {
@@ -58,23 +58,23 @@ fn times(
 }
 
 /// Returns the name of the model.
-pub(crate) fn model(settings: &Settings) -> &str {
+pub(crate) fn model_name(settings: &ConfigSettings) -> &str {
     let defaults = &settings.agents.defaults;
     let own = settings.memory.consolidation.model.as_ref();
     own.or(defaults.cheap()).map_or(defaults.answering(), String::as_str)
 }
 
 /// The budgets of the day for work without a conversation.
-pub(crate) fn upkeep(
-    settings: &Settings,
+pub(crate) fn open_meter(
+    settings: &ConfigSettings,
     store: &Arc<SqliteStore>,
     clock: &Arc<dyn Clock>,
 ) -> Arc<UpkeepMeter> {
-    Arc::new(UpkeepMeter::new(budgets(&settings.budgets), store.clone(), clock.clone()))
+    Arc::new(UpkeepMeter::new(convert_budgets(&settings.budgets), store.clone(), clock.clone()))
 }
 
 /// Makes the consolidator. It asks its model only if it is called.
-pub(crate) fn consolidator(
+pub(crate) fn make_consolidator(
     configuration: &Configuration,
     models: &Models,
     store: &Arc<SqliteStore>,
@@ -83,11 +83,11 @@ pub(crate) fn consolidator(
     let settings = &configuration.settings;
     let ConsolidationSettings { max_memories, max_tokens, max_runs_per_day, .. } =
         settings.memory.consolidation;
-    let model = models.model(model(settings), &[]);
+    let model = models.model(model_name(settings), &[]);
     let parts = ConsolidatorParts {
         log: store.clone(),
         model: model.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?,
-        budget: upkeep(settings, store, clock),
+        budget: open_meter(settings, store, clock),
         marks: Arc::new(RequestMarks(Marks::new(uuid::Uuid::new_v4().as_u64_pair().0))),
         clock: clock.clone(),
         zone: TimeZone::system(),
@@ -108,7 +108,7 @@ pub(crate) fn start(
     clock: &Arc<dyn Clock>,
     group: &Group,
 ) -> Result<(), Failure> {
-    let times = times(consolidation, clock.now());
+    let times = consolidation_times(consolidation, clock.now());
     let times = times.map_err(|error| Failure::new(Exit::Configuration, error))?;
     if let Some(times) = times {
         ConsolidationTimer::start(times, log, work, clock.clone(), group);
@@ -181,7 +181,7 @@ mod tests {
         let of = |when: &str| {
             let consolidation =
                 ConsolidationSettings { when: when.to_owned(), ..ConsolidationSettings::default() };
-            times(&consolidation, Timestamp(0))
+            consolidation_times(&consolidation, Timestamp(0))
         };
         assert!(matches!(of("off"), Ok(None)));
         assert!(matches!(of("idle"), Ok(Some(ConsolidationTimes::Idle { least_new: 5, .. }))));
@@ -194,8 +194,8 @@ mod tests {
     #[test]
     fn model_is_the_named_one_else_the_cheap_one_of_the_default_agent() {
         let of = |text: &str| {
-            let document = Document::parse(text.to_owned(), None, &|_| None).unwrap();
-            model(&document.table::<Settings>("").unwrap()).to_owned()
+            let document = ConfigDocument::parse(text.to_owned(), None, &|_| None).unwrap();
+            model_name(&document.table::<ConfigSettings>("").unwrap()).to_owned()
         };
         let agents = "[agents.defaults]\nmodel = \"a/big\"\n";
         assert_eq!(of(agents), "a/big");

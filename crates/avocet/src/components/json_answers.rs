@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use avocet_agent::{AnswerValidator, UpkeepMeter, ask_for_correction};
-use avocet_config::Profile;
+use avocet_config::AgentProfile;
 use avocet_protocol::clock::Clock;
 use avocet_protocol::model::{
     AskJson, AskJsonError, Delta, JsonAnswer, JsonQuestion, Message, Model, ModelError,
@@ -15,8 +15,8 @@ use avocet_protocol::store::{Purpose, Query, SessionStatus, UpkeepBudget};
 use avocet_session::BySession;
 use avocet_store::SqliteStore;
 
-use crate::components::consolidation::upkeep;
-use crate::components::workspaces::binding;
+use crate::components::consolidation::open_meter;
+use crate::components::workspaces::session_binding;
 use crate::configuration::Configuration;
 
 /// Most corrections after the first answer.
@@ -47,7 +47,7 @@ impl JsonAnswers {
         log: Arc<SqliteStore>,
         clock: &Arc<dyn Clock>,
     ) -> Self {
-        let models_of = |profile: &Profile| ProfileModels {
+        let models_of = |profile: &AgentProfile| ProfileModels {
             profile: profile.name.clone(),
             model: profile.agent.model.clone(),
             fallbacks: profile.agent.fallbacks.clone(),
@@ -55,9 +55,10 @@ impl JsonAnswers {
         // The default profile comes first.
         let (first, others) = configuration.agents.split_at(1);
         let default = models_of(&first[0].profile);
-        let others = others.iter().map(|one| (binding(&one.profile), models_of(&one.profile)));
+        let others =
+            others.iter().map(|one| (session_binding(&one.profile), models_of(&one.profile)));
         let profiles = BySession::new(default, others.collect());
-        let budget = upkeep(&configuration.settings, &log, clock);
+        let budget = open_meter(&configuration.settings, &log, clock);
         Self { profiles, models, log, budget }
     }
 

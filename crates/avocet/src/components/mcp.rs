@@ -43,7 +43,7 @@ const NO_HOSTS: &str = "`hosts` has no effect: it needs namespaces, which this s
 const REASON: usize = 4096;
 
 /// Makes the client of all servers of the configuration, and starts none.
-pub(crate) fn client(
+pub(crate) fn make_client(
     configuration: &Configuration,
     shells: &Shells,
     clock: &Arc<dyn Clock>,
@@ -109,7 +109,7 @@ pub(crate) fn parts_of_server(
                 environment: quick.into_iter().flatten().chain(environment).collect(),
                 read,
                 write,
-                hosts: registry::hosts(document, &hosts, &config.hosts)?,
+                hosts: registry::opened_hosts(document, &hosts, &config.hosts)?,
             };
             let program = SandboxedProgram {
                 directory: access.directory(),
@@ -131,7 +131,7 @@ fn waiting_runner(config: &McpServerConfig) -> Option<&'static PackageRunner> {
 }
 
 /// Describes a server that needs the operator; `None` if there is no problem.
-pub(crate) fn problem(server: &McpServerStatus) -> Option<String> {
+pub(crate) fn server_problem(server: &McpServerStatus) -> Option<String> {
     let McpServerStatus { name, state, why, changed, warning, .. } = server;
     if *state == McpState::Failed {
         let why = why.as_deref().unwrap_or("unknown reason");
@@ -148,7 +148,10 @@ pub(crate) fn problem(server: &McpServerStatus) -> Option<String> {
 }
 
 /// Checks the servers; without a daemon, their tables.
-pub(crate) fn checks(configuration: &Configuration, client: Option<&McpClient>) -> Vec<Check> {
+pub(crate) fn check_servers(
+    configuration: &Configuration,
+    client: Option<&McpClient>,
+) -> Vec<Check> {
     const FIX: &str = "see its table in [tools.mcp_servers], and the log of the daemon";
     let Some(client) = client else {
         let Configuration { document, settings, .. } = configuration;
@@ -162,7 +165,7 @@ pub(crate) fn checks(configuration: &Configuration, client: Option<&McpClient>) 
     };
     let check = |server: McpServerStatus| {
         let name = format!("mcp {}", server.name);
-        match problem(&server) {
+        match server_problem(&server) {
             Some(problem) => Check::fair(name, problem, FIX),
             None => Check::good(name, format!("{}; {} tools", server.state.word(), server.tools)),
         }
@@ -295,9 +298,9 @@ mod tests {
             left_out: Vec::new(),
             warning: None,
         };
-        assert_eq!(problem(&server), None);
+        assert_eq!(server_problem(&server), None);
         server.warning = Some(NO_HOSTS.to_owned());
-        let problems = |server: &McpServerStatus| problem(server).unwrap();
+        let problems = |server: &McpServerStatus| server_problem(server).unwrap();
         assert!(problems(&server).starts_with("the MCP server files: `hosts` has no effect"));
         server.changed = vec!["files__a".to_owned()];
         assert!(problems(&server).contains("disabled: files__a"));

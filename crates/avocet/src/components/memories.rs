@@ -38,15 +38,15 @@ impl SearchedMemories {
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, ConfigError> {
         let Configuration { document, settings, .. } = configuration;
-        let words = Self { mirror: mirror(configuration, store), ..Self::by_words(store) };
-        let embedder = registry::embedder(document, settings, clock)?;
+        let words = Self { mirror: make_mirror(configuration, store), ..Self::by_words(store) };
+        let embedder = registry::configured_embedder(document, settings, clock)?;
         let Some(ConfiguredEmbedder { embedder, least_similarity }) = embedder else {
             return Ok(words);
         };
         let EmbeddingsConfig { provider, model, .. } = document.table("embeddings")?;
-        let price = models::price(document, settings, &format!("{provider}/{model}"))?;
+        let price = models::configured_price(document, settings, &format!("{provider}/{model}"))?;
         let embedder = Arc::new(embedder.with_price(price));
-        let budget = consolidation::upkeep(settings, store, clock);
+        let budget = consolidation::open_meter(settings, store, clock);
         let embedder = Arc::new(MeteredEmbedder::new(embedder, budget));
         let fused = FusedMemories::new(store.clone(), store.clone(), embedder, clock.clone());
         let least_similarity = Some(least_similarity);
@@ -88,7 +88,7 @@ pub(crate) fn has_files(configuration: &Configuration) -> bool {
 }
 
 /// Returns the files of a log; `None` if the configuration disables them.
-pub(crate) fn mirror(
+pub(crate) fn make_mirror(
     configuration: &Configuration,
     store: &Arc<SqliteStore>,
 ) -> Option<Arc<FileMirror>> {

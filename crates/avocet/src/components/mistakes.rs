@@ -1,12 +1,12 @@
 //! Mistakes of a configuration with which a daemon still runs: it leaves a part out, or ignores a key.
 //! `avocet config check` and the check before each save refuse them, since no one writes them on purpose.
 
-use avocet_config::{ConfigError, Document};
+use avocet_config::{ConfigDocument, ConfigError};
 
 use crate::components::mcp::programs::ProgramFinder;
 use crate::configuration::Configuration;
 use crate::context::CommandContext;
-use crate::registry::{MCP_SERVERS, channels, mcp_servers};
+use crate::registry::{MCP_SERVERS, make_channels, mcp_servers};
 
 /// Refuses a server of MCP that can never start, and a model that is its own fallback.
 ///
@@ -31,7 +31,7 @@ pub(crate) fn check_mistakes(configuration: &Configuration) -> Result<(), Config
 
 /// Refuses the model of a table that is also among the fallbacks of the same table. A profile may choose one of
 /// the shared fallbacks as its model.
-fn check_fallbacks(document: &Document, agent: &str) -> Result<(), ConfigError> {
+fn check_fallbacks(document: &ConfigDocument, agent: &str) -> Result<(), ConfigError> {
     let path = format!("agents.{agent}");
     let Some(model) = document.get(&format!("{path}.model")).and_then(|model| model.as_str())
     else {
@@ -79,7 +79,7 @@ pub(crate) fn check_programs(
             check(format!("{MCP_SERVERS}.{name}.command"), command)?;
         }
     }
-    for channel in channels(document, settings, &context.clock)?.channels {
+    for channel in make_channels(document, settings, &context.clock)?.channels {
         let command = channel.program.as_ref().and_then(|program| program.command.first());
         if let Some(command) = command {
             check(format!("{}.command[0]", channel.table.path), command)?;

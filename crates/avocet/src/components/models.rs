@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use avocet_config::{ConfigError, Document, Profile, Settings, TaskModels, profiles};
+use avocet_config::{
+    AgentProfile, ConfigDocument, ConfigError, ConfigSettings, TaskModels, profiles,
+};
 use avocet_llm::{
     ConfiguredModel, CoolDowns, ModelCatalogue, ModelChain, ModelConfig, ModelHealth, ModelTable,
     OfflineModel,
@@ -20,11 +22,14 @@ use crate::registry;
 const EMBEDDED: &str = "offline";
 
 /// Checks the configuration's entries about models, and that their providers are configured.
-pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), ConfigError> {
-    table(document, settings)?;
+pub(crate) fn check_models(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
+) -> Result<(), ConfigError> {
+    model_table(document, settings)?;
     let own = settings.memory.consolidation.model.clone();
     let own = own.map(|name| ("memory.consolidation.model".to_owned(), name));
-    for (path, name) in named(&profiles(document)?).into_iter().chain(own) {
+    for (path, name) in named_models(&profiles(document)?).into_iter().chain(own) {
         check_name(settings, &name).map_err(|error| match error {
             NoModel::Malformed(_) => {
                 let name = document.shown(&path, &name);
@@ -40,8 +45,8 @@ pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), Conf
 /// The models of the configuration.
 #[derive(Debug)]
 pub(crate) struct Models {
-    document: Document,
-    settings: Settings,
+    document: ConfigDocument,
+    settings: ConfigSettings,
     configured: BTreeSet<String>,
     table: ModelTable,
     cool_downs: Arc<CoolDowns>,
@@ -68,22 +73,22 @@ impl Models {
     ) -> Result<Self, ConfigError> {
         let Configuration { document, settings, data_dir, .. } = configuration;
         let models = Self::new(document, settings, clock)?;
-        Ok(Self { catalogue: Some(catalogue::file(data_dir)), ..models })
+        Ok(Self { catalogue: Some(catalogue::catalogue_path(data_dir)), ..models })
     }
 
     fn new(
-        document: &Document,
-        settings: &Settings,
+        document: &ConfigDocument,
+        settings: &ConfigSettings,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, ConfigError> {
-        let named = named(&profiles(document)?).into_iter().map(|(_, name)| name);
+        let named = named_models(&profiles(document)?).into_iter().map(|(_, name)| name);
         let own = settings.memory.consolidation.model.clone();
         let described = settings.models.keys().filter(|name| !name.contains('*')).cloned();
         Ok(Self {
             document: document.clone(),
             settings: settings.clone(),
             configured: named.chain(own).chain(described).collect(),
-            table: table(document, settings)?,
+            table: model_table(document, settings)?,
             cool_downs: Arc::new(CoolDowns::new(clock.clone())),
             health: Arc::new(ModelHealth::new(clock.clone())),
             clock,
@@ -94,13 +99,13 @@ impl Models {
 
     /// Returns the model of this name, without fallbacks.
     pub(crate) fn made(&self, name: &str) -> Result<ConfiguredModel, NoModel> {
-        self.kept(name).map(|kept| kept.made)
+        self.cached_model(name).map(|kept| kept.made)
     }
 
     /// Makes the model of this name anew, for a check that changes its settings.
     pub(crate) fn separate(&self, name: &str) -> Result<ConfiguredModel, NoModel> {
         let (provider, model) = check_name(&self.settings, name)?;
-        let made = self.make(name, provider, model);
+        let made = self.make_model(name, provider, model);
         made.map_err(|error| NoModel::Unusable(error.to_string()))
     }
 
@@ -109,13 +114,13 @@ impl Models {
         &self.health
     }
 
-    fn kept(&self, name: &str) -> Result<CachedModel, NoModel> {
+    fn cached_model(&self, name: &str) -> Result<CachedModel, NoModel> {
         let (provider, model) = check_name(&self.settings, name)?;
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kept) = made.get(name) {
             return Ok(kept.clone());
         }
-        let model = self.make(name, provider, model);
+        let model = self.make_model(name, provider, model);
         let model = model.map_err(|error| NoModel::Unusable(error.to_string()))?;
         let watched = match model.clone() {
             ConfiguredModel::Embedded(model) => model,
@@ -126,7 +131,7 @@ impl Models {
         Ok(kept)
     }
 
-    fn make(
+    fn make_model(
         &self,
         name: &str,
         provider: &str,
@@ -136,7 +141,8 @@ impl Models {
             return Ok(ConfiguredModel::Embedded(Arc::new(OfflineModel::new(self.clock.clone()))));
         }
         let facts = self.table.facts_of(name);
-        let made = registry::model(&self.document, provider, model, facts, self.clock.clone())?;
+        let made =
+            registry::make_model(&self.document, provider, model, facts, self.clock.clone())?;
         Ok(match (made, &self.catalogue) {
             (ConfiguredModel::Served(model), Some(_)) => {
                 ConfiguredModel::Served(Arc::new(model.with_catalogue(&self.catalogue())))
@@ -153,9 +159,9 @@ impl Models {
 
 impl ModelsPort for Models {
     fn model(&self, name: &str, fallbacks: &[String]) -> Result<Arc<dyn Model>, NoModel> {
-        let first = self.kept(name)?.watched;
+        let first = self.cached_model(name)?.watched;
         let others = fallbacks.iter().filter(|other| *other != name);
-        let others = others.map(|other| Ok(self.kept(other)?.watched));
+        let others = others.map(|other| Ok(self.cached_model(other)?.watched));
         let others: Vec<_> = others.collect::<Result<_, _>>()?;
         if others.is_empty() {
             return Ok(first);
@@ -169,17 +175,17 @@ impl ModelsPort for Models {
 }
 
 /// Returns the price of a model from `[models]`; `None` if it is unknown.
-pub(crate) fn price(
-    document: &Document,
-    settings: &Settings,
+pub(crate) fn configured_price(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
     name: &str,
 ) -> Result<Option<Price>, ConfigError> {
-    Ok(table(document, settings)?.facts_of(name).price)
+    Ok(model_table(document, settings)?.facts_of(name).price)
 }
 
 /// Returns every model that an agent names, with the path of its key.
-fn named(profiles: &[Profile]) -> Vec<(String, String)> {
-    let of = |profile: &Profile| {
+fn named_models(profiles: &[AgentProfile]) -> Vec<(String, String)> {
+    let of = |profile: &AgentProfile| {
         let agent = &profile.agent;
         let path = |key: &str| profile.path(key);
         let mut named = vec![(path("model"), agent.model.clone())];
@@ -198,7 +204,7 @@ fn named(profiles: &[Profile]) -> Vec<(String, String)> {
 }
 
 /// Splits `provider/model`, and checks that the provider exists.
-fn check_name<'n>(settings: &Settings, name: &'n str) -> Result<(&'n str, &'n str), NoModel> {
+fn check_name<'n>(settings: &ConfigSettings, name: &'n str) -> Result<(&'n str, &'n str), NoModel> {
     let parts = name.split_once('/').filter(|(provider, model)| {
         let is_word = |part: &str| !part.is_empty() && !part.contains(char::is_whitespace);
         is_word(provider) && is_word(model)
@@ -213,12 +219,12 @@ fn check_name<'n>(settings: &Settings, name: &'n str) -> Result<(&'n str, &'n st
     Ok((provider, model))
 }
 
-fn is_embedded(settings: &Settings, provider: &str) -> bool {
+fn is_embedded(settings: &ConfigSettings, provider: &str) -> bool {
     provider == EMBEDDED && !settings.providers.contains_key(provider)
 }
 
 /// Creates the error for an unknown provider. A name that came from a reference is hidden.
-fn no_provider(document: &Document, path: &str, error: NoModel) -> ConfigError {
+fn no_provider(document: &ConfigDocument, path: &str, error: NoModel) -> ConfigError {
     let NoModel::NoProvider { provider, known } = error else {
         return document.error_at(path, format!("`{path}`: {error}"));
     };
@@ -232,7 +238,10 @@ fn no_provider(document: &Document, path: &str, error: NoModel) -> ConfigError {
 }
 
 /// Reads `[models]`.
-fn table(document: &Document, settings: &Settings) -> Result<ModelTable, ConfigError> {
+fn model_table(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
+) -> Result<ModelTable, ConfigError> {
     let tables = settings.models.keys().map(|name| {
         let path = format!("models.{name}");
         check_pattern(document, settings, &path, name)?;
@@ -248,8 +257,8 @@ fn table(document: &Document, settings: &Settings) -> Result<ModelTable, ConfigE
 
 /// Checks that a pattern in `[models]` can fit a model.
 fn check_pattern(
-    document: &Document,
-    settings: &Settings,
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
     path: &str,
     name: &str,
 ) -> Result<(), ConfigError> {

@@ -6,9 +6,9 @@ const PROVIDERS: &str = "[providers.local]\nkind = \"openai\"\nbase_url = \"http
     [providers.open]\nkind = \"openai\"\n";
 
 fn models(more: &str) -> Models {
-    let document = Document::parse(format!("{PROVIDERS}{more}"), None, &|_| None).unwrap();
+    let document = ConfigDocument::parse(format!("{PROVIDERS}{more}"), None, &|_| None).unwrap();
     let settings = document.table("").unwrap();
-    check(&document, &settings).unwrap();
+    check_models(&document, &settings).unwrap();
     Models::new(&document, &settings, Arc::<ManualClock>::default()).unwrap()
 }
 
@@ -102,9 +102,10 @@ fn check_error_names_the_place_of_a_wrong_model() {
         ),
     ];
     for (text, error) in table {
-        let document = Document::parse(format!("{PROVIDERS}{text}"), None, &|_| None).unwrap();
+        let document =
+            ConfigDocument::parse(format!("{PROVIDERS}{text}"), None, &|_| None).unwrap();
         let settings = document.table("").unwrap();
-        let found = check(&document, &settings).unwrap_err().to_string();
+        let found = check_models(&document, &settings).unwrap_err().to_string();
         assert_eq!(found, format!("the configuration:{error}"));
     }
 }

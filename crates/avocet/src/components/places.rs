@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use avocet_config::{Document, PLACES, Profile, Settings, profiles};
+use avocet_config::{AgentProfile, ConfigDocument, ConfigSettings, PLACES, profiles};
 use avocet_sandbox::{PathProtection, RootAccess};
 
 use crate::components::prompt_file::OperatorPrompt;
 use crate::components::roots::Others;
 use crate::components::{clients, consolidation, models, policy, roots, schedules};
-use crate::configuration::{Agent, Configuration, Root, Sandbox, Uses};
+use crate::configuration::{Agent, Configuration, ConfigurationUse, Root, Sandbox};
 use crate::context::{CommandContext, Global};
-use crate::environment::{environment, from_configuration, home};
+use crate::environment::{from_configuration, home_directory, read_variable};
 use crate::exit::{Exit, Failure};
 use crate::{logging, redaction, registry};
 
@@ -20,36 +20,36 @@ const SEEN: &str = "/usr";
 impl Configuration {
     /// Reads the configuration and checks the used parts, components included. The directories of
     /// `[tools]` are checked when they are opened, since other commands work without them.
-    pub(crate) fn load(context: &CommandContext, uses: Uses) -> Result<Self, Failure> {
+    pub(crate) fn load(context: &CommandContext, uses: ConfigurationUse) -> Result<Self, Failure> {
         let document = match config_path(&context.cli) {
-            Some(path) => Document::read(&path, &environment, uses.references())?,
-            None => Document::empty(),
+            Some(path) => ConfigDocument::read(&path, &read_variable, uses.references())?,
+            None => ConfigDocument::empty(),
         };
-        redaction::learn(document.secrets());
+        redaction::learn_secrets(document.secrets());
         Self::of(context, document, uses)
     }
 
     /// Checks the used parts of a document, as [`Self::load`] does with the file.
     pub(crate) fn of(
         context: &CommandContext,
-        document: Document,
-        uses: Uses,
+        document: ConfigDocument,
+        uses: ConfigurationUse,
     ) -> Result<Self, Failure> {
-        if uses != Uses::Check
+        if uses != ConfigurationUse::Check
             && let Some(one) = document.unresolved().iter().find(|one| PLACES.contains(&&*one.key))
         {
             return Err(one.error.clone().into());
         }
-        let settings: Settings = document.table("")?;
+        let settings: ConfigSettings = document.table("")?;
         settings
             .check()
             .map_err(|(key, error)| document.error_at(key, format!("`{key}`: {error}")))?;
-        logging::check(&document, &settings.log)?;
-        registry::check(&document, &settings)?;
-        models::check(&document, &settings)?;
-        clients::check(&document, &settings)?;
-        consolidation::check(&document, &settings, context.clock.now())?;
-        policy::check_names(&document, &settings, &registry::tools(context)?)?;
+        logging::check_log(&document, &settings.log)?;
+        registry::check_components(&document, &settings)?;
+        models::check_models(&document, &settings)?;
+        clients::check_clients(&document, &settings)?;
+        consolidation::check_times(&document, &settings, context.clock.now())?;
+        policy::check_names(&document, &settings, &registry::tool_names(context)?)?;
         let resolve = |path: &Path| from_configuration(&document, path);
         let data_dir = match &settings.data_dir {
             Some(path) => resolve(path)?,
@@ -62,8 +62,9 @@ impl Configuration {
             );
             return Err(document.error_at("data_dir", message).into());
         }
-        let agents = agents(&document, &data_dir)?;
-        let schedules = schedules::configured(&document, &settings, &agents, context.clock.now())?;
+        let agents = read_agents(&document, &data_dir)?;
+        let schedules =
+            schedules::configured_schedules(&document, &settings, &agents, context.clock.now())?;
         let socket = match &settings.gateway.socket {
             Some(path) => resolve(path)?,
             None => data_dir.join("run/avocet.sock"),
@@ -73,13 +74,13 @@ impl Configuration {
             None => default_head_file(&data_dir),
         };
         let backups = settings.backup.directory.as_deref().map(resolve).transpose()?;
-        let mut sandbox = sandbox(&document, &settings)?;
+        let mut sandbox = read_sandbox(&document, &settings)?;
         let mut roots = tool_roots(&document, "read", &settings.tools.read, RootAccess::Read)?;
         roots.extend(tool_roots(&document, "write", &settings.tools.write, RootAccess::Change)?);
-        let skills = skills(&document, &settings, &agents, &sandbox, &roots)?;
+        let skills = read_skills(&document, &settings, &agents, &sandbox, &roots)?;
         let unseen = |path: &&PathBuf| !path.starts_with(SEEN) && path.is_dir();
         sandbox.read.extend(skills.iter().filter(unseen).cloned());
-        check_prompt_files(&document, uses, &agents, &changeable(&agents, &sandbox, &roots))?;
+        check_prompt_files(&document, uses, &agents, &changeable_paths(&agents, &sandbox, &roots))?;
         let workspaces = agents.iter().map(|agent| &agent.workspace);
         let beside = roots.iter().map(|root| &root.path);
         let reachable = workspaces.chain(beside).chain(&sandbox.read).chain(&sandbox.write);
@@ -105,7 +106,7 @@ impl Configuration {
         let config = self.document.path().into_iter();
         let own = [&self.data_dir, &self.socket, &self.head_file].map(PathBuf::as_path);
         Others {
-            home: home(),
+            home: home_directory(),
             workspaces: self.agents.iter().map(|agent| agent.workspace.as_path()).collect(),
             own: config.chain(own).chain(self.backups.as_deref()).collect(),
             program: std::env::current_exe().ok(),
@@ -115,13 +116,13 @@ impl Configuration {
 }
 
 /// Returns the agents with their workspaces, which are checked.
-fn agents(document: &Document, data_dir: &Path) -> Result<Vec<Agent>, Failure> {
-    let agent = |profile: Profile| {
+fn read_agents(document: &ConfigDocument, data_dir: &Path) -> Result<Vec<Agent>, Failure> {
+    let agent = |profile: AgentProfile| {
         let workspace = match &profile.agent.workspace {
             Some(path) => from_configuration(document, path)?,
             None => data_dir.join("workspace"),
         };
-        roots::check_workspace(document, &profile.name, &workspace, home().as_deref())?;
+        roots::check_workspace(document, &profile.name, &workspace, home_directory().as_deref())?;
         let prompt_file = profile.agent.prompt_file.as_deref();
         let prompt_file = prompt_file.map(|path| from_configuration(document, path)).transpose()?;
         Ok(Agent { profile, workspace, prompt_file })
@@ -129,7 +130,7 @@ fn agents(document: &Document, data_dir: &Path) -> Result<Vec<Agent>, Failure> {
     profiles(document)?.into_iter().map(agent).collect()
 }
 
-fn sandbox(document: &Document, settings: &Settings) -> Result<Sandbox, Failure> {
+fn read_sandbox(document: &ConfigDocument, settings: &ConfigSettings) -> Result<Sandbox, Failure> {
     let all = |paths: &[PathBuf]| {
         let paths = paths.iter().map(|path| from_configuration(document, path));
         paths.collect::<Result<Vec<_>, Failure>>()
@@ -142,21 +143,21 @@ fn sandbox(document: &Document, settings: &Settings) -> Result<Sandbox, Failure>
 
 /// Returns the directories of the system's skills. The agent must not be able to change them,
 /// because their files are trusted.
-fn skills(
-    document: &Document,
-    settings: &Settings,
+fn read_skills(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
     agents: &[Agent],
     sandbox: &Sandbox,
     roots: &[Root],
 ) -> Result<Vec<PathBuf>, Failure> {
     let paths = settings.skills.paths.iter().map(|path| from_configuration(document, path));
     let paths = paths.collect::<Result<Vec<_>, Failure>>()?;
-    roots::check_skills(document, &paths, &changeable(agents, sandbox, roots))?;
+    roots::check_skills(document, &paths, &changeable_paths(agents, sandbox, roots))?;
     Ok(paths)
 }
 
 /// Returns the directories that agents can change.
-fn changeable<'a>(
+fn changeable_paths<'a>(
     agents: &'a [Agent],
     sandbox: &'a Sandbox,
     roots: &'a [Root],
@@ -169,8 +170,8 @@ fn changeable<'a>(
 /// Refuses a file with a prompt that agents can change. The daemon does not start without such a
 /// file.
 fn check_prompt_files(
-    document: &Document,
-    uses: Uses,
+    document: &ConfigDocument,
+    uses: ConfigurationUse,
     agents: &[Agent],
     changeable: &[&PathBuf],
 ) -> Result<(), Failure> {
@@ -178,7 +179,7 @@ fn check_prompt_files(
         let Some(path) = &agent.prompt_file else { continue };
         let key = agent.profile.path("prompt_file");
         roots::check_prompt_file(document, &key, path, changeable)?;
-        if matches!(uses, Uses::Everything | Uses::Check)
+        if matches!(uses, ConfigurationUse::Everything | ConfigurationUse::Check)
             && let Some(file) = OperatorPrompt::of(agent)
         {
             file.check(document)?;
@@ -189,7 +190,7 @@ fn check_prompt_files(
 
 /// Returns the directories of the list `key` in `[tools]`.
 fn tool_roots(
-    document: &Document,
+    document: &ConfigDocument,
     key: &str,
     paths: &[PathBuf],
     access: RootAccess,
@@ -203,7 +204,7 @@ fn tool_roots(
 
 /// Returns the named file, or the one in the usual place if it exists.
 pub(crate) fn config_path(global: &Global) -> Option<PathBuf> {
-    let is_named = global.config.is_some() || environment("AVOCET_CONFIG").is_some();
+    let is_named = global.config.is_some() || read_variable("AVOCET_CONFIG").is_some();
     config_place(global).filter(|path| is_named || path.exists())
 }
 
@@ -212,24 +213,24 @@ pub(crate) fn config_place(global: &Global) -> Option<PathBuf> {
     if let Some(path) = &global.config {
         return Some(path.clone());
     }
-    if let Some(path) = environment("AVOCET_CONFIG") {
+    if let Some(path) = read_variable("AVOCET_CONFIG") {
         return Some(path.into());
     }
-    let directory = environment("XDG_CONFIG_HOME")
+    let directory = read_variable("XDG_CONFIG_HOME")
         .map(PathBuf::from)
-        .or_else(|| home().map(|home| home.join(".config")))?;
+        .or_else(|| home_directory().map(|home| home.join(".config")))?;
     Some(directory.join("avocet/config.toml"))
 }
 
 /// Returns systemd's `StateDirectory=`, or `avocet` in the user's state directory (XDG Base
 /// Directory Specification).
 fn default_data_dir() -> Result<PathBuf, Failure> {
-    if let Some(directory) = environment("STATE_DIRECTORY") {
+    if let Some(directory) = read_variable("STATE_DIRECTORY") {
         return Ok(directory.into());
     }
-    let state = environment("XDG_STATE_HOME")
+    let state = read_variable("XDG_STATE_HOME")
         .map(PathBuf::from)
-        .or_else(|| home().map(|home| home.join(".local/state")));
+        .or_else(|| home_directory().map(|home| home.join(".local/state")));
     state.map(|state| state.join("avocet")).ok_or_else(|| {
         let message =
             "there is no home directory to keep data in; set data_dir in the configuration";
@@ -240,7 +241,7 @@ fn default_data_dir() -> Result<PathBuf, Failure> {
 /// Returns a file in systemd's `LogsDirectory=`, or beside the data directory. Write access to the
 /// data directory need not include the file.
 fn default_head_file(data_dir: &Path) -> PathBuf {
-    if let Some(directory) = environment("LOGS_DIRECTORY") {
+    if let Some(directory) = read_variable("LOGS_DIRECTORY") {
         return PathBuf::from(directory).join("audit-head");
     }
     let mut path = data_dir.as_os_str().to_owned();

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use avocet_config::{AgentTools, ConfigError, Document, Profile, SHIPPED, Settings, profiles};
+use avocet_config::{
+    AgentProfile, AgentTools, ConfigDocument, ConfigError, ConfigSettings, SHIPPED, profiles,
+};
 use avocet_text::nearest;
 use avocet_tools::{AgentPolicy, ListedTools, ToolRegistry, tool_meant_by};
 
@@ -10,10 +12,10 @@ use crate::configuration::Agent;
 
 /// Returns the rules of the agent `name`. The list of every other agent applies to children below
 /// it.
-pub(crate) fn policy(settings: &Settings, agents: &[Agent], name: &str) -> AgentPolicy {
+pub(crate) fn agent_policy(settings: &ConfigSettings, agents: &[Agent], name: &str) -> AgentPolicy {
     let listed = |agent: &Agent| {
         let profile = &agent.profile;
-        let Profile { name: other, agent, .. } = profile;
+        let AgentProfile { name: other, agent, .. } = profile;
         ListedTools {
             table: format!("[{}]", profile.path("tools")),
             above: Some(other.clone()).filter(|other| other != name),
@@ -42,15 +44,15 @@ pub(crate) fn policy(settings: &Settings, agents: &[Agent], name: &str) -> Agent
 }
 
 /// Returns the time that an approval may wait.
-pub(crate) fn approvals(settings: &Settings) -> Duration {
+pub(crate) fn approval_expiry(settings: &ConfigSettings) -> Duration {
     Duration::from_mins(settings.tools.approval_minutes.max(1))
 }
 
 /// Refuses the name of an unknown tool. A misspelt name would leave a tool without approval, or
 /// open to people who should lack it. Patterns may concern tools of servers that connect later.
 pub(crate) fn check_names(
-    document: &Document,
-    settings: &Settings,
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
     tools: &[String],
 ) -> Result<(), ConfigError> {
     let lists = [
@@ -108,7 +110,7 @@ pub(crate) fn check_names(
 }
 
 /// Gives tools to users. Warns of names without a tool here.
-pub(crate) fn open(registry: &mut ToolRegistry, settings: &Settings) {
+pub(crate) fn open(registry: &mut ToolRegistry, settings: &ConfigSettings) {
     for pattern in &settings.tools.users {
         if registry.open_to_users(pattern) == 0 && !registry.has_match(pattern) {
             tracing::warn!(pattern, "a name in [tools] users matches no tool; check the spelling");
@@ -118,7 +120,11 @@ pub(crate) fn open(registry: &mut ToolRegistry, settings: &Settings) {
 
 /// Warns of names without a tool here: the shell's if there is no shell, and patterns. The lists of
 /// shipped profiles are known to be right.
-pub(crate) fn warn(registry: &ToolRegistry, document: &Document, policy: &AgentPolicy) {
+pub(crate) fn warn_of_unused(
+    registry: &ToolRegistry,
+    document: &ConfigDocument,
+    policy: &AgentPolicy,
+) {
     let is_shipped = |table: &str| {
         let path = table.trim_matches(['[', ']']).trim_end_matches(".tools");
         SHIPPED.iter().any(|one| path == format!("agents.{}", one.name))

@@ -42,7 +42,7 @@ struct Probed {
 
 impl ProbeMemory {
     pub(crate) fn of(data_dir: &Path, sandbox: &ProgramSandbox) -> Self {
-        Self { file: data_dir.join(FILE), system: system(sandbox).ok() }
+        Self { file: data_dir.join(FILE), system: describe_system(sandbox).ok() }
     }
 
     /// Returns the layers that the last probe on this system found; `None` if a probe is needed.
@@ -80,7 +80,7 @@ impl ProbeMemory {
 
 /// Describes everything that a probe depends on: this boot, our program, the rights of this process,
 /// and the paths that programs see.
-fn system(sandbox: &ProgramSandbox) -> io::Result<String> {
+fn describe_system(sandbox: &ProgramSandbox) -> io::Result<String> {
     let program = fs::metadata(&sandbox.program)?;
     let user_namespace = fs::read_link("/proc/self/ns/user")?;
     let status = fs::read_to_string("/proc/self/status")?;

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use avocet_config::Document;
+use avocet_config::ConfigDocument;
 use avocet_protocol::access::Trust;
 use avocet_protocol::tool::{FileStart, FilesError, PromptFile};
 use avocet_supervise::run_blocking;
@@ -30,7 +30,7 @@ impl OperatorPrompt {
     }
 
     /// Fails if the file cannot be read now.
-    pub(crate) fn check(&self, document: &Document) -> Result<(), Failure> {
+    pub(crate) fn check(&self, document: &ConfigDocument) -> Result<(), Failure> {
         match read(&self.path, 1) {
             Ok(_) => Ok(()),
             Err(error) => Err(document.error_at(&self.key, self.error(&error).to_string()).into()),
@@ -82,13 +82,15 @@ mod tests {
             path.display()
         );
         assert_eq!(file.start(5).await, Err(FilesError(missing.clone())));
-        assert!(file.check(&Document::empty()).unwrap_err().error.to_string().contains(&missing));
+        assert!(
+            file.check(&ConfigDocument::empty()).unwrap_err().error.to_string().contains(&missing)
+        );
         for text in ["Be brief.", "Hi"] {
             std::fs::write(&path, text).unwrap();
             let start = file.start(5).await.unwrap();
             let expected: String = text.chars().take(5).collect();
             assert_eq!((start.bytes, start.size), (expected.into_bytes(), text.len() as u64));
-            assert!(file.check(&Document::empty()).is_ok());
+            assert!(file.check(&ConfigDocument::empty()).is_ok());
         }
         let directory = OperatorPrompt { path: directory.path().to_owned(), ..file };
         let error = directory.start(5).await.unwrap_err().to_string();

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use avocet_config::Document;
+use avocet_config::ConfigDocument;
 use avocet_sandbox::{RootAccess, trace_symlinks};
 
 use crate::configuration::Root;
@@ -27,8 +27,8 @@ pub(crate) struct Others<'o> {
 }
 
 /// Refuses a missing directory, and one that is unsuitable for file tools. Returns the real paths.
-pub(crate) fn check(
-    document: &Document,
+pub(crate) fn check_roots(
+    document: &ConfigDocument,
     roots: &[Root],
     others: &Others<'_>,
 ) -> Result<Vec<PathBuf>, Failure> {
@@ -45,7 +45,7 @@ pub(crate) fn check(
 /// Refuses a workspace that contains the whole home directory. The agent's programs could change
 /// the operator's files there, and programs that run outside of a sandbox.
 pub(crate) fn check_workspace(
-    document: &Document,
+    document: &ConfigDocument,
     agent: &str,
     workspace: &Path,
     home: Option<&Path>,
@@ -67,18 +67,21 @@ pub(crate) fn check_workspace(
 
 /// Returns `true` if a directory contains the whole home directory or file system.
 pub(crate) fn contains_home(directory: &Path, home: Option<&Path>) -> bool {
-    let place = real(directory);
-    place == Path::new("/") || home.is_some_and(|home| real(home).starts_with(&place))
+    let place = real_path(directory);
+    place == Path::new("/") || home.is_some_and(|home| real_path(home).starts_with(&place))
 }
 
 /// Refuses a channel's directory that the agent's tools or programs can reach. Its files count as
 /// words of the operator, so the agent could give itself orders.
-pub(crate) fn check_channels(document: &Document, reachable: &[&PathBuf]) -> Result<(), Failure> {
-    for ChannelDirectory { key, path, .. } in registry::directories(document)? {
-        let here = real(&path);
+pub(crate) fn check_channels(
+    document: &ConfigDocument,
+    reachable: &[&PathBuf],
+) -> Result<(), Failure> {
+    for ChannelDirectory { key, path, .. } in registry::channel_directories(document)? {
+        let here = real_path(&path);
         let overlaps = |other: &Path| {
-            let other = real(other);
-            other.starts_with(&here) || passes(&path, |place| place.starts_with(&other))
+            let other = real_path(other);
+            other.starts_with(&here) || passes_through(&path, |place| place.starts_with(&other))
         };
         if let Some(other) = reachable.iter().find(|other| overlaps(other)) {
             let message = format!(
@@ -94,14 +97,15 @@ pub(crate) fn check_channels(document: &Document, reachable: &[&PathBuf]) -> Res
 
 /// Refuses a file with instructions in a directory that an agent can change.
 pub(crate) fn check_prompt_file(
-    document: &Document,
+    document: &ConfigDocument,
     key: &str,
     path: &Path,
     changeable: &[&PathBuf],
 ) -> Result<(), Failure> {
     let reaches = |other: &Path| {
-        let other = real(other);
-        real(path).starts_with(&other) || passes(path, |place| place.starts_with(&other))
+        let other = real_path(other);
+        real_path(path).starts_with(&other)
+            || passes_through(path, |place| place.starts_with(&other))
     };
     let Some(other) = changeable.iter().find(|other| reaches(other)) else { return Ok(()) };
     let message = format!(
@@ -116,15 +120,15 @@ pub(crate) fn check_prompt_file(
 /// Refuses a directory of skills that the agent's tools or programs can change. Its files are
 /// trusted, so the agent could give itself orders.
 pub(crate) fn check_skills(
-    document: &Document,
+    document: &ConfigDocument,
     paths: &[PathBuf],
     changeable: &[&PathBuf],
 ) -> Result<(), Failure> {
     for (place, path) in paths.iter().enumerate() {
-        let here = real(path);
+        let here = real_path(path);
         let overlaps = |other: &Path| {
-            let other = real(other);
-            other.starts_with(&here) || passes(path, |place| place.starts_with(&other))
+            let other = real_path(other);
+            other.starts_with(&here) || passes_through(path, |place| place.starts_with(&other))
         };
         if let Some(other) = changeable.iter().find(|other| overlaps(other)) {
             let key = format!("skills.paths[{place}]");
@@ -154,19 +158,19 @@ impl Others<'_> {
                 ));
             }
         };
-        self.objection(root, &here, before).map_or(Ok(here), Err)
+        self.find_objection(root, &here, before).map_or(Ok(here), Err)
     }
 
     /// Returns the fault of an existing directory and the remedy; `None` if it is suitable.
-    fn objection(&self, root: &Root, here: &Path, before: &[Root]) -> Option<String> {
+    fn find_objection(&self, root: &Root, here: &Path, before: &[Root]) -> Option<String> {
         self.too_much(here)
-            .or_else(|| self.overlap(root, here, before))
-            .or_else(|| self.redirectable(root, here))
+            .or_else(|| self.find_overlap(root, here, before))
+            .or_else(|| self.find_redirectable(root, here))
     }
 
     /// Objects to a directory that holds far more than files for the agent.
     fn too_much(&self, here: &Path) -> Option<String> {
-        let home = self.home.as_deref().map(real);
+        let home = self.home.as_deref().map(real_path);
         let why = if here == Path::new("/") {
             "is the root of the file system; name directories in it"
         } else if home.is_some_and(|home| home.starts_with(here)) {
@@ -180,9 +184,9 @@ impl Others<'_> {
     }
 
     /// Objects to a directory that is above or below another one with its own purpose.
-    fn overlap(&self, root: &Root, here: &Path, before: &[Root]) -> Option<String> {
+    fn find_overlap(&self, root: &Root, here: &Path, before: &[Root]) -> Option<String> {
         let overlaps = |other: &&Path| {
-            let other = real(other);
+            let other = real_path(other);
             other.starts_with(here) || here.starts_with(&other)
         };
         if let Some(workspace) = self.workspaces.iter().copied().find(overlaps) {
@@ -193,7 +197,8 @@ impl Others<'_> {
             ));
         }
         // A link on the way to the daemon's own files counts as its own too.
-        let is_own = |own: &&Path| overlaps(own) || passes(own, |place| place.starts_with(here));
+        let is_own =
+            |own: &&Path| overlaps(own) || passes_through(own, |place| place.starts_with(here));
         if let Some(own) = self.own.iter().copied().find(is_own) {
             return Some(format!(
                 "and {}, which belongs to the daemon, overlap; name a separate directory",
@@ -201,7 +206,7 @@ impl Others<'_> {
             ));
         }
         let program = self.program.as_deref().filter(|_| root.access == RootAccess::Change);
-        if let Some(program) = program.filter(|program| real(program).starts_with(here)) {
+        if let Some(program) = program.filter(|program| real_path(program).starts_with(here)) {
             return Some(format!(
                 "contains the daemon's program {}, which could then be replaced; install it \
                     elsewhere",
@@ -217,10 +222,10 @@ impl Others<'_> {
     }
 
     /// Objects to a path on whose way others may write: that is enough to redirect the path.
-    fn redirectable(&self, root: &Root, here: &Path) -> Option<String> {
+    fn find_redirectable(&self, root: &Root, here: &Path) -> Option<String> {
         let changes_way = |other: &Path| {
-            let other = real(other);
-            passes(&root.path, |place| place != other && place.starts_with(&other))
+            let other = real_path(other);
+            passes_through(&root.path, |place| place != other && place.starts_with(&other))
         };
         if let Some(workspace) = self.workspaces.iter().copied().find(|path| changes_way(path)) {
             return Some(format!(
@@ -231,7 +236,7 @@ impl Others<'_> {
             ));
         }
         let above = self.writable.iter().find(|path| changes_way(path))?;
-        Some(if here.starts_with(real(above)) {
+        Some(if here.starts_with(real_path(above)) {
             format!(
                 "is in {}, where programs may change and replace it ([sandbox] write); name the \
                     upper one in both, or choose separate directories",
@@ -249,19 +254,19 @@ impl Others<'_> {
 }
 
 /// Returns a warning if untrusted content in this directory stays unmarked.
-pub(crate) fn unmarked(access: RootAccess, marks: bool) -> Option<&'static str> {
+pub(crate) fn unmarked_warning(access: RootAccess, marks: bool) -> Option<&'static str> {
     let warning = "its file system has no extended attributes: untrusted content that the agent \
         writes there has no mark, and counts as trusted once it is moved into a workspace";
     (access == RootAccess::Change && !marks).then_some(warning)
 }
 
 /// Returns `true` if a path passes through such a place on its way through links.
-fn passes(path: &Path, such: impl Fn(&Path) -> bool) -> bool {
+fn passes_through(path: &Path, such: impl Fn(&Path) -> bool) -> bool {
     trace_symlinks(path).is_ok_and(|trace| trace.iter().any(|place| such(place)))
 }
 
 /// Resolves the links in a path, as far as the path exists.
-pub(crate) fn real(path: &Path) -> PathBuf {
+pub(crate) fn real_path(path: &Path) -> PathBuf {
     for above in path.ancestors() {
         if let Ok(real) = above.canonicalize() {
             let below = path.strip_prefix(above).unwrap_or(Path::new(""));

@@ -65,7 +65,7 @@ fn said(names: &[&str]) -> Option<String> {
         program: Some(place("$/home/me/bin/avocet")),
         writable: &[place("$/out")],
     };
-    let failure = check(&Document::empty(), &roots, &others).err()?;
+    let failure = check_roots(&ConfigDocument::empty(), &roots, &others).err()?;
     assert_eq!(failure.exit, Exit::Configuration);
     Some(failure.error.to_string().replace(&here.display().to_string(), "$"))
 }
@@ -156,7 +156,7 @@ fn channel_directory_is_refused_if_the_agent_can_reach_it() {
     for (name, is_refused) in table {
         let path = here.join(name);
         let config = format!("[channels.directory.a]\npath = {path:?}\n");
-        let document = Document::parse(config, None, &|_| None).unwrap();
+        let document = ConfigDocument::parse(config, None, &|_| None).unwrap();
         let checked = check_channels(&document, &[&work]);
         let error = checked.err().map(|failure| failure.error.to_string()).unwrap_or_default();
         assert_eq!(
@@ -180,6 +180,6 @@ fn unmarked_warns_of_a_writable_directory_without_marks() {
         // File tools only read there.
         (RootAccess::Read, false, false),
     ] {
-        assert_eq!(unmarked(access, marks).is_some(), is_said, "{access:?} {marks}");
+        assert_eq!(unmarked_warning(access, marks).is_some(), is_said, "{access:?} {marks}");
     }
 }

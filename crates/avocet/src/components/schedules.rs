@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_bus::Bus;
-use avocet_config::{DEFAULT, Document, Heartbeat, ScheduleTable, Settings};
+use avocet_config::{ConfigDocument, ConfigSettings, DEFAULT, HeartbeatConfig, ScheduleTable};
 use avocet_jobs::{
     KnownSpeakers, ReadChecklists, RunnerParts, ScheduleRunner, ScheduleService, ZoneCalendar,
     check_agent, new_schedule,
@@ -36,9 +36,9 @@ const HEARTBEAT: &str = Schedule::HEARTBEAT;
 const NEXT: usize = 3;
 
 /// Returns the schedules of the configuration.
-pub(crate) fn configured(
-    document: &Document,
-    settings: &Settings,
+pub(crate) fn configured_schedules(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
     agents: &[Agent],
     now: Timestamp,
 ) -> Result<Vec<NewSchedule>, Failure> {
@@ -47,7 +47,7 @@ pub(crate) fn configured(
     }
     let calendar = ZoneCalendar::new(&TimeZone::system());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let channels = registry::channels(document, settings, &clock)?.channels;
+    let channels = registry::make_channels(document, settings, &clock)?.channels;
     let channels = ChannelRegistry::new(channels.into_iter().map(|one| one.channel).collect());
     let agents: Vec<String> = agents.iter().map(|agent| agent.profile.name.clone()).collect();
     let made = |request: AddSchedule, name: &str| {
@@ -67,11 +67,11 @@ pub(crate) fn configured(
         let path = format!("schedules.{name}");
         let request = match name.as_str() {
             HEARTBEAT => Err("this name is taken; the table is [heartbeat]".to_owned()),
-            _ => request(document.table(&path)?),
+            _ => schedule_request(document.table(&path)?),
         };
         all.push(make(&path, name, request)?);
     }
-    let Heartbeat { every, chat, person, file, agent } = settings.heartbeat.clone();
+    let HeartbeatConfig { every, chat, person, file, agent } = settings.heartbeat.clone();
     if every.is_some() {
         let work = ScheduledWork::Checklist(file);
         let table = ScheduleTable { every, chat, person, agent, ..ScheduleTable::default() };
@@ -80,7 +80,7 @@ pub(crate) fn configured(
     Ok(all)
 }
 
-fn request(table: ScheduleTable) -> Result<AddSchedule, String> {
+fn schedule_request(table: ScheduleTable) -> Result<AddSchedule, String> {
     let work = match (table.text.clone(), table.task.clone()) {
         (Some(text), None) => ScheduledWork::Text(text),
         (None, Some(task)) => ScheduledWork::Task(task),

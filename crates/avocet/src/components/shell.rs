@@ -55,9 +55,14 @@ impl Shells {
         clock: &Arc<dyn Clock>,
         group: &Group,
     ) -> Result<Self, ConfigError> {
-        let sandbox = sandbox(configuration, None, clock)?;
+        let sandbox = make_sandbox(configuration, None, clock)?;
         let layers = SandboxLayers::probe_layers(&sandbox).await;
-        Ok(Self::new(configuration, sandbox, layers, background(configuration, 0, clock, group)))
+        Ok(Self::new(
+            configuration,
+            sandbox,
+            layers,
+            make_background(configuration, 0, clock, group),
+        ))
     }
 
     /// Uses the layers that the last start on this system found, or probes them. Background
@@ -70,9 +75,9 @@ impl Shells {
         start: i64,
         group: &Group,
     ) -> Result<Self, ConfigError> {
-        let sandbox = sandbox(configuration, cgroups, clock)?;
+        let sandbox = make_sandbox(configuration, cgroups, clock)?;
         let memory = ProbeMemory::of(&configuration.data_dir, &sandbox);
-        let background = background(configuration, start, clock, group);
+        let background = make_background(configuration, start, clock, group);
         if let Some(layers) = memory.read() {
             let unconfirmed = Some((sandbox.clone(), memory));
             let shells = Self::new(configuration, sandbox, layers, background);
@@ -99,13 +104,17 @@ impl Shells {
         let workspaces: Vec<PathBuf> = workspaces.collect();
         Self {
             wants_hosts: sandbox.proxy.is_some(),
-            writable: [real(&workspaces), sandbox.writable.clone()].concat(),
-            sandbox: permitted(layers.best_isolation(), sandbox, settings.allow_unsandboxed_shell),
+            writable: [real_paths(&workspaces), sandbox.writable.clone()].concat(),
+            sandbox: permitted_sandbox(
+                layers.best_isolation(),
+                sandbox,
+                settings.allow_unsandboxed_shell,
+            ),
             layers,
             longest: Duration::from_secs(settings.timeout_seconds),
             commands: settings.commands.clone(),
             background,
-            own: [real(&own), own].concat(),
+            own: [real_paths(&own), own].concat(),
             program: std::env::current_exe().ok().and_then(|path| path.canonicalize().ok()),
             unconfirmed: None,
             outdated: OnceLock::new(),
@@ -201,7 +210,7 @@ impl Shells {
             longest: self.longest,
             commands: self.commands.clone(),
             background: self.background.clone(),
-            outside: Arc::new(self.outside(&sandbox)),
+            outside: Arc::new(self.for_operator(&sandbox)),
             sandbox,
         })
     }
@@ -215,7 +224,7 @@ impl Shells {
 
     /// Returns the way to run the operator's own commands: with the daemon's network and files, and
     /// with the same limits.
-    fn outside(&self, sandbox: &ProgramSandbox) -> ProgramSandbox {
+    fn for_operator(&self, sandbox: &ProgramSandbox) -> ProgramSandbox {
         ProgramSandbox {
             isolation: Isolation::LimitsOnly,
             environment: operator_environment(),
@@ -283,7 +292,7 @@ pub(crate) fn control_groups() -> Result<CgroupParent, NoCgroups> {
 }
 
 /// Returns the sandbox of the configuration, before its layers are known.
-fn sandbox(
+fn make_sandbox(
     configuration: &Configuration,
     cgroups: Option<CgroupParent>,
     clock: &Arc<dyn Clock>,
@@ -297,8 +306,8 @@ fn sandbox(
         Arc::new(OpenHosts::from_proxy(proxy)) as Arc<dyn avocet_sandbox::ProgramProxy>
     };
     Ok(ProgramSandbox {
-        writable: real(&configuration.sandbox.write),
-        readable: real(&configuration.sandbox.read),
+        writable: real_paths(&configuration.sandbox.write),
+        readable: real_paths(&configuration.sandbox.read),
         protection: configuration.sandbox.protection.clone(),
         secrets_but: Some(configuration.settings.tools.secret_files.clone()),
         environment: program_environment(),
@@ -316,7 +325,7 @@ fn sandbox(
 }
 
 /// Returns the place of background programs.
-fn background(
+fn make_background(
     configuration: &Configuration,
     start: i64,
     clock: &Arc<dyn Clock>,
@@ -327,13 +336,13 @@ fn background(
 }
 
 /// Resolves the links in paths; missing paths stay as they are.
-fn real(paths: &[PathBuf]) -> Vec<PathBuf> {
+fn real_paths(paths: &[PathBuf]) -> Vec<PathBuf> {
     let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
     paths.iter().map(real).collect()
 }
 
 /// Returns the sandbox with the available layers. Without layers: only if the operator accepts it.
-fn permitted(
+fn permitted_sandbox(
     isolation: Isolation,
     sandbox: ProgramSandbox,
     allow_unsandboxed: bool,

@@ -104,7 +104,7 @@ fn shell_without_sandbox_layers_needs_consent_and_warns() {
         let clock = Arc::new(avocet_testkit::ManualClock::default());
         let sandbox = ProgramSandbox::new(OURSELVES, Isolation::Namespaces, clock);
         let shells = Shells {
-            sandbox: permitted(layers.best_isolation(), sandbox, without),
+            sandbox: permitted_sandbox(layers.best_isolation(), sandbox, without),
             layers,
             longest: Duration::ZERO,
             commands: Vec::new(),

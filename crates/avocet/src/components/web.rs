@@ -12,7 +12,7 @@ use crate::configuration::Configuration;
 use crate::registry::{WEB_SEARCH, open_hosts, web_search};
 
 /// Makes the access to the web, one for all agents.
-pub(crate) fn web(
+pub(crate) fn make_web(
     configuration: &Configuration,
     clock: &Arc<dyn Clock>,
     otherwise: fn(GuardedClient) -> GuardedClient,

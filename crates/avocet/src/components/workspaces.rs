@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use avocet_config::{DEFAULT, DEFAULTS, Profile};
+use avocet_config::{AgentProfile, DEFAULT, DEFAULTS};
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::daemon::Live;
 use avocet_protocol::ids::TurnId;
@@ -20,7 +20,7 @@ use avocet_tools::WorkspaceFiles;
 use crate::components::roots;
 use crate::configuration::Root;
 use crate::configuration::{Agent, Configuration};
-use crate::environment::home;
+use crate::environment::home_directory;
 use crate::exit::{Exit, Failure};
 
 /// The directory in the data directory with one file for each workspace in which some untrusted
@@ -58,7 +58,8 @@ impl WorkspacesOfAgents {
             .iter()
             .map(|agent| (agent.profile.name.clone(), agent.workspace.clone()))
             .collect();
-        let mut of = agents.iter().map(|agent| (binding(&agent.profile), agent.workspace.clone()));
+        let mut of =
+            agents.iter().map(|agent| (session_binding(&agent.profile), agent.workspace.clone()));
         let (_, default) = of.next().ok_or_else(|| {
             Failure::new(Exit::Configuration, "there is no agent; add [agents.defaults]")
         })?;
@@ -83,7 +84,7 @@ struct WorkspaceOpener {
 
 impl WorkspaceOpener {
     fn open(&self, path: &Path) -> Result<OpenWorkspace, Failure> {
-        let workspace = guarded(&self.configuration, path)?;
+        let workspace = guarded_workspace(&self.configuration, path)?;
         if !workspace.keeps_marks() {
             tracing::warn!(
                 workspace = %path.display(),
@@ -162,17 +163,18 @@ pub(crate) fn check_job_directory(
     if !path.is_dir() {
         return Err(refuse("is no directory"));
     }
-    if roots::contains_home(path, home().as_deref()) {
+    if roots::contains_home(path, home_directory().as_deref()) {
         return Err(refuse("contains a whole home, with the files of other programs"));
     }
-    let place = roots::real(path);
+    let place = roots::real_path(path);
     if roots::KERNEL.iter().any(|kernel| place.starts_with(kernel)) {
         return Err(refuse("belongs to the kernel"));
     }
-    let mut workspaces = configuration.agents.iter().map(|agent| roots::real(&agent.workspace));
+    let mut workspaces =
+        configuration.agents.iter().map(|agent| roots::real_path(&agent.workspace));
     let is_shared = workspaces.any(|workspace| place.starts_with(workspace));
     let own = configuration.own();
-    if !is_shared && own.iter().any(|own| place.starts_with(roots::real(own))) {
+    if !is_shared && own.iter().any(|own| place.starts_with(roots::real_path(own))) {
         return Err(refuse("belongs to the daemon itself"));
     }
     roots::check_channels(&configuration.document, &[path])
@@ -185,7 +187,7 @@ pub(crate) fn named_in_chat(
     directory: &str,
 ) -> Result<String, Failure> {
     let refuse = |why: &str| Failure::new(Exit::Failed, why.to_owned());
-    let path = match directory.strip_prefix("~/").zip(home()) {
+    let path = match directory.strip_prefix("~/").zip(home_directory()) {
         Some((below, home)) => home.join(below),
         None => PathBuf::from(directory),
     };
@@ -193,7 +195,7 @@ pub(crate) fn named_in_chat(
     let workspaces = configuration.agents.iter().map(|agent| &agent.workspace);
     let roots = configuration.roots.iter().filter(|root| root.access == RootAccess::Change);
     let mut open = workspaces.chain(roots.map(|root| &root.path));
-    if !open.any(|root| path.starts_with(roots::real(root))) {
+    if !open.any(|root| path.starts_with(roots::real_path(root))) {
         return Err(refuse(
             "it is outside of the agents' workspaces and of [tools] write; add it there, or use \
                 avocet job submit --workspace",
@@ -203,7 +205,7 @@ pub(crate) fn named_in_chat(
 }
 
 /// Returns the sessions that have a profile. `avocet acp` names the profile in the id of a session.
-pub(crate) fn binding(profile: &Profile) -> SessionBinding {
+pub(crate) fn session_binding(profile: &AgentProfile) -> SessionBinding {
     let of_editors = avocet_acp::session_pattern(&profile.name);
     let sessions = profile.sessions.iter().cloned().chain([of_editors]).collect();
     SessionBinding { sessions, people: profile.people.clone() }
@@ -219,7 +221,7 @@ pub(crate) fn fixed_skills(configuration: &Configuration) -> FixedSkills {
 /// Opens the directories beside the workspaces, each once for all agents, with their secret files closed.
 pub(crate) fn open_roots(configuration: &Configuration) -> Result<Vec<Workspace>, Failure> {
     let Configuration { document, settings, roots, .. } = configuration;
-    let places = roots::check(document, roots, &configuration.others())?;
+    let places = roots::check_roots(document, roots, &configuration.others())?;
     let own = configuration.own();
     let open = |(Root { path, access, .. }, place): (&Root, PathBuf)| {
         let failed = |message: String| Failure::new(Exit::Configuration, message);
@@ -231,7 +233,7 @@ pub(crate) fn open_roots(configuration: &Configuration) -> Result<Vec<Workspace>
                 "{path} resolved to {place} before and resolves elsewhere now; try again"
             )));
         }
-        if let Some(warning) = roots::unmarked(*access, opened.keeps_marks()) {
+        if let Some(warning) = roots::unmarked_warning(*access, opened.keeps_marks()) {
             tracing::warn!(directory = %path.display(), "{warning}");
         }
         opened
@@ -243,7 +245,10 @@ pub(crate) fn open_roots(configuration: &Configuration) -> Result<Vec<Workspace>
 }
 
 /// Opens a workspace whose secret files stay closed, except those that the operator opens.
-pub(crate) fn guarded(configuration: &Configuration, path: &Path) -> Result<Workspace, Failure> {
+pub(crate) fn guarded_workspace(
+    configuration: &Configuration,
+    path: &Path,
+) -> Result<Workspace, Failure> {
     let Configuration { settings, data_dir, .. } = configuration;
     let guarded = Workspace::open(path)?
         .with_secret_rules(&settings.tools.secret_files, &configuration.own());
@@ -302,7 +307,7 @@ impl AgentWorkspaces {
 /// daemon makes them.
 pub(crate) fn check_directories(configuration: &Configuration) -> Result<(), Failure> {
     for agent in configuration.agents.iter().filter(|agent| agent.workspace.exists()) {
-        guarded(configuration, &agent.workspace)?;
+        guarded_workspace(configuration, &agent.workspace)?;
     }
     open_roots(configuration).map(drop)
 }

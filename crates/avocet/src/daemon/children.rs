@@ -52,7 +52,7 @@ impl Children {
                 group: group.clone(),
                 clock: clock.clone(),
             };
-            match sandboxed(program, &name, shells) {
+            match sandboxed_program(program, &name, shells) {
                 Ok(program) => {
                     group.spawn(&name, async move { supervisor.run(&program).await });
                 }
@@ -82,7 +82,7 @@ impl Children {
     }
 }
 
-fn sandboxed(
+fn sandboxed_program(
     program: ChannelProgram,
     name: &str,
     shells: &Shells,
@@ -93,7 +93,7 @@ fn sandboxed(
     let directory = access.directory();
     let sandbox = shells.child_sandbox(access)?;
     if wants_hosts && sandbox.isolation != Isolation::Namespaces {
-        let now = network(&sandbox);
+        let now = network_word(&sandbox);
         tracing::warn!(
             account = name,
             "`hosts` of this channel has no effect, because this system has no namespaces: {now}"
@@ -102,7 +102,7 @@ fn sandboxed(
     Ok(SandboxedProgram { sandbox, command, directory })
 }
 
-fn network(sandbox: &ProgramSandbox) -> &'static str {
+fn network_word(sandbox: &ProgramSandbox) -> &'static str {
     match sandbox.isolation {
         Isolation::LimitsOnly => "its program reaches every host",
         Isolation::Landlock | Isolation::Namespaces => "its program has no network",

@@ -16,8 +16,8 @@ use crate::components::config_file::{
 use crate::components::places::config_place;
 use crate::configuration::Configuration;
 use crate::context::CommandContext;
-use crate::daemon::reload::difference;
-use crate::environment::given;
+use crate::daemon::reload::pending_changes;
+use crate::environment::absolute_path;
 use crate::exit::Failure;
 
 /// The configuration file of a running daemon.
@@ -39,7 +39,7 @@ impl DaemonConfigFile {
     ) -> Result<Arc<Self>, Failure> {
         let path = running.now().document.path().map(Path::to_owned);
         let path = path.or_else(|| config_place(&context.cli));
-        let path = path.as_deref().map(given).transpose()?;
+        let path = path.as_deref().map(absolute_path).transpose()?;
         Ok(Arc::new(Self { context: context.clone(), running, path, saving: Mutex::default() }))
     }
 
@@ -77,7 +77,7 @@ impl ConfigFile for DaemonConfigFile {
     async fn diff(&self) -> Result<ConfigDiff, ConfigFileError> {
         let running = self.running.now();
         self.on_disk(move |context, path| {
-            let changes = difference(context, &running);
+            let changes = pending_changes(context, &running);
             let changes = changes
                 .map_err(|failure| ConfigFileError::Unusable(vec![fault_of_failure(&failure)]))?;
             Ok(ConfigDiff { path: path.display().to_string(), changes })

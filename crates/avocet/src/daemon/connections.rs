@@ -15,7 +15,7 @@ use avocet_store::SqliteStore;
 use avocet_supervise::Group;
 use avocet_web::{KeptFiles, ProgramFileStore, UploadStore};
 
-use crate::components::clients::operators;
+use crate::components::clients::operator_ids;
 use crate::components::workspaces::{AgentWorkspaces, WorkspaceLogs};
 use crate::configuration::Configuration;
 use crate::exit::{Exit, Failure};
@@ -58,10 +58,10 @@ impl Connections {
         let web = registry::web_channel(Some(files.clone()));
         configured.push(web.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?);
         let accounts = ServedAccounts {
-            attach: attach(&configured),
+            attach: attachable_accounts(&configured),
             programs: configured.iter().filter_map(|one| one.program.clone()).collect(),
             files,
-            webhooks: registry::webhooks(&configured),
+            webhooks: registry::channel_webhooks(&configured),
         };
         let channels = configured.into_iter().map(|one| one.channel).collect();
         let channels = Arc::new(ChannelRegistry::new(channels));
@@ -101,9 +101,10 @@ pub(crate) fn configured_channels(
     clock: &Arc<dyn Clock>,
 ) -> Result<registry::Channels, Failure> {
     let Configuration { document, settings, .. } = configuration;
-    let registry::Channels { channels, admission } = registry::channels(document, settings, clock)?;
-    let mut operators = operators(settings);
-    let http = registry::http(document, settings)?;
+    let registry::Channels { channels, admission } =
+        registry::make_channels(document, settings, clock)?;
+    let mut operators = operator_ids(settings);
+    let http = registry::http_plan(document, settings)?;
     operators.extend(http.iter().flat_map(HttpPlan::operators).cloned());
     Ok(registry::Channels { channels, admission: admission.with_operators(operators) })
 }
@@ -128,7 +129,7 @@ fn kept_files(configuration: &Configuration, clock: &Arc<dyn Clock>) -> KeptFile
 }
 
 /// Returns the accounts that clients attach to.
-fn attach(
+fn attachable_accounts(
     configured: &[registry::ConfiguredChannel],
 ) -> BTreeMap<(ChannelName, AccountName), Arc<dyn Attach>> {
     let attach = |one: &registry::ConfiguredChannel| {

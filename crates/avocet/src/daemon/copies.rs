@@ -76,7 +76,7 @@ impl Copies {
 
     /// Returns the error of the last copy; `None` if the copy succeeded.
     pub(crate) fn fault(&self) -> Option<String> {
-        let state = self.failing();
+        let state = self.lock_failing();
         let Failing { why, times } = state.as_ref()?;
         let directory = self.plan.directory.display();
         Some(format!("copies of the database in {directory} fail ({times} times so far): {why}"))
@@ -85,11 +85,11 @@ impl Copies {
     /// Returns the time until the next copy.
     fn pause(&self) -> Duration {
         let BackupPlan { directory, every, .. } = &self.plan;
-        if self.failing().is_some() {
+        if self.lock_failing().is_some() {
             return RETRY.min(*every);
         }
         // The newest copy has a time in the future if the clock was set back since.
-        let newest = list(directory).ok().and_then(|copies| Some(copies.last()?.0));
+        let newest = list_copies(directory).ok().and_then(|copies| Some(copies.last()?.0));
         let due = newest.map_or(Timestamp(0), |newest| newest.after(*every));
         let left = u64::try_from(due.0.saturating_sub(self.clock.now().0)).unwrap_or(0);
         Duration::from_millis(left).min(*every)
@@ -102,16 +102,16 @@ impl Copies {
             Ok(Some((file, CopyDone { bytes, messages }))) => {
                 let file = file.display();
                 tracing::info!(%file, bytes, messages, "the database was copied");
-                *self.failing() = None;
+                *self.lock_failing() = None;
             }
             Ok(None) => {}
-            Err(failure) => self.failed(format!("{:#}", failure.error)),
+            Err(failure) => self.note_failure(format!("{:#}", failure.error)),
         }
     }
 
     /// Logs a failure once; later attempts that fail alike are counted.
-    fn failed(&self, why: String) {
-        let mut state = self.failing();
+    fn note_failure(&self, why: String) {
+        let mut state = self.lock_failing();
         let times = state.as_ref().map_or(1, |failing| failing.times.saturating_add(1));
         if state.as_ref().is_none_or(|failing| failing.why != why) {
             let directory = self.plan.directory.display();
@@ -121,7 +121,7 @@ impl Copies {
         *state = Some(Failing { why, times });
     }
 
-    fn failing(&self) -> MutexGuard<'_, Option<Failing>> {
+    fn lock_failing(&self) -> MutexGuard<'_, Option<Failing>> {
         self.failing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -148,7 +148,7 @@ impl BackupPlan {
     }
 
     fn delete_old(&self) -> io::Result<()> {
-        let copies = list(&self.directory)?;
+        let copies = list_copies(&self.directory)?;
         let old = copies.len().saturating_sub(self.keep);
         copies[..old].iter().try_for_each(|(_, file)| fs::remove_file(file))
     }
@@ -170,7 +170,7 @@ fn made_at(name: &str) -> Option<Timestamp> {
 }
 
 /// Returns the copies in a directory, the oldest first.
-fn list(directory: &Path) -> io::Result<Vec<(Timestamp, PathBuf)>> {
+fn list_copies(directory: &Path) -> io::Result<Vec<(Timestamp, PathBuf)>> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,

@@ -52,7 +52,7 @@ impl Intake {
     pub(crate) fn start(&self, channel: Arc<dyn Channel>) {
         let name = format!("{}:{}", channel.name(), channel.account());
         let group = self.group.child_group(&name);
-        self.running().insert((channel.name(), channel.account()), group.clone());
+        self.lock_running().insert((channel.name(), channel.account()), group.clone());
         let commands: Arc<[CommandHelp]> = avocet_session::commands().collect();
         let context = ChannelContext {
             publish: self.publish.clone(),
@@ -78,19 +78,19 @@ impl Intake {
     /// [`UnfinishedTasks`] if the account still runs. It must not be started again, because it
     /// would then receive twice at the same time.
     pub(crate) async fn stop(&self, account: &AccountId) -> Result<(), UnfinishedTasks> {
-        let Some(group) = self.running().get(account).cloned() else { return Ok(()) };
-        end(&group, self.clock.as_ref()).await?;
-        self.running().remove(account);
+        let Some(group) = self.lock_running().get(account).cloned() else { return Ok(()) };
+        end_group(&group, self.clock.as_ref()).await?;
+        self.lock_running().remove(account);
         Ok(())
     }
 
-    fn running(&self) -> MutexGuard<'_, BTreeMap<AccountId, Group>> {
+    fn lock_running(&self) -> MutexGuard<'_, BTreeMap<AccountId, Group>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Cancels the tasks of an account, and aborts those that do not end in time.
-async fn end(group: &Group, clock: &dyn Clock) -> Result<(), UnfinishedTasks> {
+async fn end_group(group: &Group, clock: &dyn Clock) -> Result<(), UnfinishedTasks> {
     group.cancel_tasks();
     let Err(unfinished) = group.wait_for_tasks(clock, STOPPING).await else { return Ok(()) };
     tracing::warn!(%unfinished, "the account does not stop in time; aborting it");
@@ -132,9 +132,9 @@ mod tests {
         });
         running.recv().unwrap();
         let ending = async {
-            let first = end(&group, clock.as_ref()).await;
+            let first = end_group(&group, clock.as_ref()).await;
             drop(release);
-            (first, end(&group, clock.as_ref()).await)
+            (first, end_group(&group, clock.as_ref()).await)
         };
         let time = async {
             for _ in 0..2 {

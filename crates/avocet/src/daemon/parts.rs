@@ -59,11 +59,11 @@ impl DaemonParts {
         let (clock, group) = (context.clock.clone(), context.root.child_group("daemon"));
         let store = open_log(configuration, options.start_empty, &clock, &group).await?;
         // Clients that connect from now on are served when everything runs.
-        let http = registry::http(document, settings)?;
+        let http = registry::http_plan(document, settings)?;
         let http = http.filter(|_| options.intake == ChannelIntake::Open);
         let http = http.map(HttpListener::bind).transpose()?;
         let audit = Keeper::start(&store, &configuration.head_file, &clock, &group);
-        let copies = copies(configuration, &clock, &group);
+        let copies = make_copies(configuration, &clock, &group);
         retention::start(&settings.retention, &store, &clock, &group);
         let (connections, wakes) = Connections::open(configuration, &store, &clock, &group).await?;
         let Connections { channels, workspaces, deliverer, bus, accounts } = connections;
@@ -85,7 +85,7 @@ impl DaemonParts {
             deliverer,
             bus,
             workspaces,
-            mcp: mcp::client(configuration, &shells, &clock, &group)?,
+            mcp: mcp::make_client(configuration, &shells, &clock, &group)?,
             shells: Arc::new(shells),
             session_sources: Arc::default(),
             events: Arc::new(Events::default()),
@@ -96,7 +96,7 @@ impl DaemonParts {
         };
         let parts = Self {
             models: Arc::new(Models::of(configuration, ports.clock.clone())?),
-            exporter: exporter(configuration, &ports.store, &ports.clock, &group)?,
+            exporter: make_exporter(configuration, &ports.store, &ports.clock, &group)?,
             configuration: configuration.clone(),
             ports,
             http,
@@ -132,7 +132,7 @@ async fn open_log(
 ) -> Result<Arc<SqliteStore>, Failure> {
     let Configuration { document, roots, .. } = configuration;
     // Check before any file is made.
-    roots::check(document, roots, &configuration.others())?;
+    roots::check_roots(document, roots, &configuration.others())?;
     let options = OpenOptions { start_empty, ..open_options(configuration, LogHolder::Daemon) };
     let lock = DirectoryLock::take_lock(&options.directory, options.holder, clock.as_ref()).await?;
     // Opening the log ends the epoch of any other daemon. A daemon whose lock file was deleted
@@ -142,15 +142,15 @@ async fn open_log(
 }
 
 /// Starts the exporter of traces, if one is configured.
-fn exporter(
+fn make_exporter(
     configuration: &Configuration,
     store: &Arc<SqliteStore>,
     clock: &Arc<dyn Clock>,
     group: &Group,
 ) -> Result<Option<Arc<TelemetryExporter>>, Failure> {
     let Configuration { document, settings, .. } = configuration;
-    let Some(config) = registry::telemetry(document, settings)? else { return Ok(None) };
-    let (redactor, clock) = (redaction::redactor(), clock.clone());
+    let Some(config) = registry::telemetry_config(document, settings)? else { return Ok(None) };
+    let (redactor, clock) = (redaction::shared_redactor(), clock.clone());
     let providers = registry::provider_names(document, settings);
     let parts = ExporterParts { log: store.clone(), redactor, clock, providers };
     let exporter = TelemetryExporter::new(&config, parts)
@@ -161,7 +161,7 @@ fn exporter(
 }
 
 /// Makes copies of the database at intervals, if the configuration names a directory for them.
-fn copies(
+fn make_copies(
     configuration: &Configuration,
     clock: &Arc<dyn Clock>,
     group: &Group,

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_config::{ConfigError, Document, KeyPath};
+use avocet_config::{ConfigDocument, ConfigError, KeyPath};
 use avocet_gateway::AgentSummary;
 use avocet_memory::MemoryConsolidator;
 use avocet_protocol::clock::Clock;
@@ -20,8 +20,8 @@ use avocet_supervise::{Group, catch_panic, run_blocking};
 use tokio::sync::{Mutex, Notify};
 use tracing::dispatcher::{Dispatch, with_default};
 
-use crate::components::agents::{AgentParts, attachments, summaries};
-use crate::components::budgets::{FactWarnings, budgets, tell_unknown_facts};
+use crate::components::agents::{AgentParts, agent_summaries, attachment_settings};
+use crate::components::budgets::{FactWarnings, convert_budgets, tell_unknown_facts};
 use crate::components::checkup::Examiner;
 use crate::components::config_changes::{SortedChanges, shown_changes, sort_changes};
 use crate::components::consolidation;
@@ -31,11 +31,11 @@ use crate::components::models::Models;
 use crate::components::places::config_path;
 use crate::components::ports::DaemonPorts;
 use crate::components::workspaces::check_directories;
-use crate::configuration::{Configuration, Uses};
+use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::CommandContext;
 use crate::daemon::connections::{configured_channels, warn_without_owner};
 use crate::daemon::systemd;
-use crate::environment::environment;
+use crate::environment::read_variable;
 use crate::exit::{Exit, Failure};
 use crate::registry::{self, AccountId};
 use crate::{logging, redaction};
@@ -101,7 +101,7 @@ struct ReloadPlan {
     configuration: Configuration,
     changes: SortedChanges,
     /// The file.
-    document: Document,
+    document: ConfigDocument,
 }
 
 impl Reloader {
@@ -166,10 +166,11 @@ impl Reloader {
         let reloaded =
             catch_panic(self.try_reload()).await.unwrap_or_else(|panicked| Err(panicked.into()));
         match reloaded {
-            Ok(changes) => self.tell(&changes),
+            Ok(changes) => self.log_changes(&changes),
             Err(failure) => {
-                let fault =
-                    redaction::redactor().redact(&format!("{:#}", failure.error)).into_owned();
+                let fault = redaction::shared_redactor()
+                    .redact(&format!("{:#}", failure.error))
+                    .into_owned();
                 // The state comes first, because readers of the log line rely on it.
                 self.state.change(|state| {
                     let waiting = state.waiting.clone();
@@ -187,16 +188,16 @@ impl Reloader {
     async fn try_reload(&self) -> Result<SortedChanges, Failure> {
         let (context, running) = (self.context.clone(), self.running.now());
         // Reading may block, for example on a file that a reference names.
-        let plan = run_blocking(move || plan(&context, &running)).await?;
+        let plan = run_blocking(move || plan_reload(&context, &running)).await?;
         let ReloadPlan { configuration, changes, .. } = plan?;
         let due = self.parts.accounts.due(&changes.accounts);
         if !changes.live.is_empty() || !due.is_empty() {
-            self.apply(configuration, &changes, &due).await?;
+            self.apply_changes(configuration, &changes, &due).await?;
         }
         Ok(changes)
     }
 
-    fn tell(&self, changes: &SortedChanges) {
+    fn log_changes(&self, changes: &SortedChanges) {
         let SortedChanges { live, waiting, .. } = changes;
         let keys = waiting.iter().map(ToString::to_string).collect();
         self.state.replace(ReloadState { waiting: keys, fault: None });
@@ -204,18 +205,18 @@ impl Reloader {
             tracing::info!("the configuration is unchanged");
         }
         if !live.is_empty() {
-            tracing::info!(keys = names(live), "changed keys of the configuration are in use");
+            tracing::info!(keys = key_names(live), "changed keys of the configuration are in use");
         }
         if !waiting.is_empty() {
             tracing::warn!(
-                keys = names(waiting),
+                keys = key_names(waiting),
                 "changed keys of the configuration need a restart; their old values stay in use"
             );
         }
     }
 
     /// Makes the new parts, and replaces the old ones if all can be made.
-    async fn apply(
+    async fn apply_changes(
         &self,
         configuration: Configuration,
         changes: &SortedChanges,
@@ -228,7 +229,7 @@ impl Reloader {
             // Rules of tools may name the new servers.
             mcp.replace_servers(server_parts(&configuration, shells)?, &servers);
         }
-        let made = self.make(&configuration, changes, &self.context.clock);
+        let made = self.make_parts(&configuration, changes, &self.context.clock);
         let mut made = made.inspect_err(|_| {
             if let Ok(old) = server_parts(&self.running.now(), shells)
                 && !servers.is_empty()
@@ -270,13 +271,13 @@ impl Reloader {
             JsonAnswers::new(&configuration, models.clone(), store.clone(), &self.context.clock);
         self.parts.ask_json.replace(answers);
         self.parts.consolidator.replace(consolidator);
-        self.parts.summaries.replace(summaries(&configuration));
+        self.parts.summaries.replace(agent_summaries(&configuration));
         let examiner = Examiner::clone(&self.parts.examiner.now());
         let examiner =
             Examiner { configuration: configuration.clone(), models: models.clone(), ..examiner };
         self.parts.examiner.replace(examiner);
         if changes.has(&["budgets", "models", "providers", "agents"]) {
-            let budgets = budgets(&configuration.settings.budgets);
+            let budgets = convert_budgets(&configuration.settings.budgets);
             let facts = self.parts.facts.clone();
             tell_unknown_facts(&configuration.document, budgets, models, facts, &self.group);
         }
@@ -286,7 +287,7 @@ impl Reloader {
         self.running.replace(configuration);
     }
 
-    fn make(
+    fn make_parts(
         &self,
         configuration: &Configuration,
         changes: &SortedChanges,
@@ -301,12 +302,12 @@ impl Reloader {
         let parts = AgentParts {
             configuration: configuration.clone(),
             models: models.clone(),
-            attachments: attachments(configuration, shells, clock)?,
+            attachments: attachment_settings(configuration, shells, clock)?,
             ..self.parts.agent_parts.clone()
         };
         Ok(NewParts {
             agents: parts.agents()?,
-            consolidator: consolidation::consolidator(configuration, &models, store, clock)?,
+            consolidator: consolidation::make_consolidator(configuration, &models, store, clock)?,
             channels: configured_channels(configuration, clock)?,
             models,
         })
@@ -322,17 +323,17 @@ struct NewParts {
 }
 
 /// Reads the file, and finds out what its changes mean for the running daemon.
-fn plan(context: &CommandContext, running: &Configuration) -> Result<ReloadPlan, Failure> {
+fn plan_reload(context: &CommandContext, running: &Configuration) -> Result<ReloadPlan, Failure> {
     let document = read(context, running)?;
-    redaction::learn(document.secrets());
+    redaction::learn_secrets(document.secrets());
     // The whole file has to be good, because the next start uses all of it.
     let newest = with_default(&Dispatch::none(), || -> Result<Configuration, Failure> {
-        let newest = Configuration::of(context, document.clone(), Uses::Everything)?;
+        let newest = Configuration::of(context, document.clone(), ConfigurationUse::Everything)?;
         check_directories(&newest)?;
         Ok(newest)
     })?;
     let accounts =
-        |one: &Configuration| registry::channels(&one.document, &one.settings, &context.clock);
+        |one: &Configuration| registry::make_channels(&one.document, &one.settings, &context.clock);
     let (old, new) = (accounts(running)?.channels, accounts(&newest)?.channels);
     let changes = sort_changes(&running.document, &document, &old, &new);
     if changes.waiting.is_empty() {
@@ -340,9 +341,9 @@ fn plan(context: &CommandContext, running: &Configuration) -> Result<ReloadPlan,
     }
     let mut effective = document.clone();
     changes.waiting.iter().for_each(|key| effective.keep(key, &running.document));
-    let configuration = Configuration::of(context, effective, Uses::Everything);
+    let configuration = Configuration::of(context, effective, ConfigurationUse::Everything);
     let configuration = configuration.map_err(|failure| {
-        let keys = names(&changes.waiting);
+        let keys = key_names(&changes.waiting);
         let error = failure.error.context(format!(
             "the changes can be used together only, and these need a restart: {keys}"
         ));
@@ -352,22 +353,23 @@ fn plan(context: &CommandContext, running: &Configuration) -> Result<ReloadPlan,
 }
 
 /// Compares the file with the configuration of the running daemon.
-pub(crate) fn difference(
+pub(crate) fn pending_changes(
     context: &CommandContext,
     running: &Configuration,
 ) -> Result<Vec<ConfigChange>, Failure> {
-    let plan = plan(context, running)?;
+    let plan = plan_reload(context, running)?;
     Ok(shown_changes(&plan.changes, &running.document, &plan.document))
 }
 
 /// Reads the file of the running daemon. A file that is missing or has no key is a mistake, unless
 /// the daemon started so.
-fn read(context: &CommandContext, running: &Configuration) -> Result<Document, ConfigError> {
+fn read(context: &CommandContext, running: &Configuration) -> Result<ConfigDocument, ConfigError> {
     let known = running.document.path().map(Path::to_owned);
     let Some(path) = known.or_else(|| config_path(&context.cli)) else {
-        return Ok(Document::empty());
+        return Ok(ConfigDocument::empty());
     };
-    let document = Document::read(&path, &environment, Uses::Everything.references())?;
+    let document =
+        ConfigDocument::read(&path, &read_variable, ConfigurationUse::Everything.references())?;
     if document.has_no_keys() && !running.document.has_no_keys() {
         let message = "it has no key any more; restart the daemon to use only defaults";
         return Err(document.error_at("", message.to_owned()));
@@ -376,6 +378,6 @@ fn read(context: &CommandContext, running: &Configuration) -> Result<Document, C
 }
 
 /// Lists keys for people.
-fn names(keys: &[KeyPath]) -> String {
+fn key_names(keys: &[KeyPath]) -> String {
     keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

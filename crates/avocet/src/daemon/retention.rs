@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_config::Retention;
+use avocet_config::RetentionConfig;
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::clock::{Clock, Timestamp};
 use avocet_protocol::store::{DeletedSession, SessionDeletion, StoreError};
@@ -21,7 +21,7 @@ const MEGABYTE: u64 = 1_000_000;
 
 /// The removal of old content while a daemon runs.
 struct Remover {
-    limits: Retention,
+    limits: RetentionConfig,
     store: Arc<SqliteStore>,
     clock: Arc<dyn Clock>,
     stop: CancellationToken,
@@ -29,7 +29,7 @@ struct Remover {
 
 /// Removes old content and old events now and once a day.
 pub(crate) fn start(
-    limits: &Retention,
+    limits: &RetentionConfig,
     store: &Arc<SqliteStore>,
     clock: &Arc<dyn Clock>,
     group: &Group,
@@ -55,7 +55,7 @@ pub(crate) fn start(
 impl Remover {
     /// Removes everything beyond the limits, and returns the number of removed rows.
     async fn pass(&self) -> Result<u64, StoreError> {
-        let Retention { messages, messages_megabytes, results, results_megabytes, events } =
+        let RetentionConfig { messages, messages_megabytes, results, results_megabytes, events } =
             &self.limits;
         // Results first: without them, more messages fit.
         let results = self.before(ContentKind::Results, *results, *results_megabytes).await?;

@@ -62,7 +62,7 @@ async fn retention_removes_messages_of_an_age_once_a_day() {
     manual.advance(DAY);
     answered(&store, "2").await;
 
-    let limits = Retention { messages: Some(DAY * 3 / 2), ..Retention::default() };
+    let limits = RetentionConfig { messages: Some(DAY * 3 / 2), ..RetentionConfig::default() };
     start(&limits, &store, &clock, &group);
     for (days, expected) in [(0, 2), (1, 1), (2, 0)] {
         manual.sleeper(EVERY).await;
@@ -84,7 +84,7 @@ async fn retention_deletes_conversations_of_one_request_after_their_days() {
     answered_in(&store, SessionId::one_off("phone", "2f").unwrap(), "3").await;
     manual.advance(DAY * 29);
 
-    start(&Retention::default(), &store, &clock, &group);
+    start(&RetentionConfig::default(), &store, &clock, &group);
     for expected in [2, 2, 1] {
         manual.sleeper(EVERY).await;
         assert_eq!(messages(&store).await, expected);
@@ -103,7 +103,7 @@ async fn retention_removes_the_oldest_messages_beyond_a_size() {
         answered(&store, &format!("{number} {}", "x".repeat(400_000))).await;
         manual.advance(Duration::from_secs(1));
     }
-    let limits = Retention { messages_megabytes: Some(1), ..Retention::default() };
+    let limits = RetentionConfig { messages_megabytes: Some(1), ..RetentionConfig::default() };
     start(&limits, &store, &clock, &group);
     manual.sleeper(EVERY).await;
     assert_eq!(messages(&store).await, 2);
@@ -119,7 +119,7 @@ async fn retention_removes_old_events_without_any_limit() {
     answered(&store, "1").await;
     let range = async || store.event_range().await.unwrap();
     let newest = range().await.newest;
-    start(&Retention::default(), &store, &clock, &group);
+    start(&RetentionConfig::default(), &store, &clock, &group);
     for (days, oldest) in [(0, Some(EventSeq(1))), (30, Some(EventSeq(1))), (31, None)] {
         manual.sleeper(EVERY).await;
         let found = range().await;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_config::Durability;
+use avocet_config::LogDurability;
 use avocet_gateway::Gateway;
 use avocet_outbox::ChannelRegistry;
 use avocet_protocol::daemon::LogStatus;
@@ -48,7 +48,7 @@ pub(crate) struct StartOptions {
 
 impl StartOptions {
     /// Returns the options of a daemon with all its channels.
-    pub(crate) fn serving(start_empty: bool) -> Self {
+    pub(crate) fn with_all_channels(start_empty: bool) -> Self {
         Self { start_empty, intake: ChannelIntake::Open }
     }
 }
@@ -65,8 +65,8 @@ pub(crate) enum ChannelIntake {
 /// Returns this program's options for opening the log.
 pub(crate) fn open_options(configuration: &Configuration, holder: LogHolder) -> OpenOptions {
     let durability = match configuration.settings.durability {
-        Durability::Synced => avocet_store::Durability::Synced,
-        Durability::Process => avocet_store::Durability::Process,
+        LogDurability::Synced => avocet_store::Durability::Synced,
+        LogDurability::Process => avocet_store::Durability::Process,
     };
     OpenOptions {
         directory: configuration.data_dir.clone(),
@@ -74,7 +74,7 @@ pub(crate) fn open_options(configuration: &Configuration, holder: LogHolder) -> 
         default_mode: configuration.settings.sessions.queue_mode,
         answer_edits: configuration.settings.sessions.answer_edits,
         start_empty: false,
-        redactor: redaction::redactor(),
+        redactor: redaction::shared_redactor(),
         zone: TimeZone::system(),
         holder,
     }

@@ -59,7 +59,7 @@ impl SessionServers for EditorServers {
         servers: Vec<SessionServer>,
         ended: CancellationToken,
     ) -> Vec<SessionServerStart> {
-        redaction::learn(&secrets_of(&servers));
+        redaction::learn_secrets(&secrets_of(&servers));
         let planner = ServerPlanner {
             configuration: self.configuration.clone(),
             shells: self.ports.shells.clone(),

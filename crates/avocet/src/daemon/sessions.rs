@@ -7,7 +7,7 @@ use avocet_protocol::daemon::Live;
 use avocet_session::{QuestionParts, Questions, Sampler, SessionParts};
 
 use super::parts::DaemonParts;
-use crate::components::agents::{AgentParts, KeptByAgents, attachments};
+use crate::components::agents::{AgentParts, KeptByAgents, attachment_settings};
 use crate::components::ports::DaemonPorts;
 use crate::context::CommandContext;
 use crate::exit::Failure;
@@ -33,7 +33,7 @@ pub(super) fn session_parts(
         otherwise: context.otherwise,
         configuration: configuration.clone(),
         models: models.clone(),
-        attachments: attachments(configuration, &ports.shells, clock)?,
+        attachments: attachment_settings(configuration, &ports.shells, clock)?,
         kept: KeptByAgents::default(),
     };
     let session_parts = SessionParts {

@@ -16,10 +16,10 @@ use avocet_supervise::Group;
 use super::parts::DaemonParts;
 use super::running::{ChannelIntake, RunningDaemon, StartOptions};
 use super::sessions::{mcp_services, session_parts};
-use crate::components::agents::summaries;
-use crate::components::budgets::{FactWarnings, budgets, tell_unknown_facts};
+use crate::components::agents::agent_summaries;
+use crate::components::budgets::{FactWarnings, convert_budgets, tell_unknown_facts};
 use crate::components::checkup::{Examiner, layers};
-use crate::components::clients::{clients, socket_place};
+use crate::components::clients::{read_clients, socket_place};
 use crate::components::json_answers::JsonAnswers;
 use crate::components::ports::DaemonPorts;
 use crate::configuration::Configuration;
@@ -45,7 +45,7 @@ impl RunningDaemon {
         options: StartOptions,
     ) -> Result<Self, Failure> {
         // Check before any file is made.
-        let clients = clients(&configuration.document, &configuration.settings)?;
+        let clients = read_clients(&configuration.document, &configuration.settings)?;
         let database = configuration.data_dir.join(DATABASE);
         let is_new = !database.exists();
         let (parts, wakes) = DaemonParts::open(context, configuration, options).await?;
@@ -82,7 +82,7 @@ impl AnsweringParts {
         let DaemonPorts { store, channels, deliverer, bus, clock, .. } = ports;
         let Configuration { document, settings, .. } = configuration;
         let facts = Live::<FactWarnings>::default();
-        let budgets = budgets(&settings.budgets);
+        let budgets = convert_budgets(&settings.budgets);
         tell_unknown_facts(document, budgets, models.clone(), facts.clone(), group);
         avocet_session::remind(store.as_ref(), channels, clock.as_ref()).await?;
         deliverer.start().await?;
@@ -110,9 +110,9 @@ impl AnsweringParts {
             agent_parts,
             ask_json: Live::new(ask_json),
             consolidator,
-            examiner: Live::new(examiner(&parts)),
+            examiner: Live::new(make_examiner(&parts)),
             facts,
-            summaries: Live::new(summaries(configuration)),
+            summaries: Live::new(agent_summaries(configuration)),
         };
         let schedules = Arc::new(schedules);
         Ok(Self { parts, sessions, schedules, live, intake })
@@ -136,7 +136,7 @@ impl AnsweringParts {
         });
         let operations = Operations {
             config: DaemonConfigFile::of(context, running.clone())?,
-            report: Arc::new(self.reporter(reloads.clone())),
+            report: Arc::new(self.make_reporter(reloads.clone())),
             web: console.port(),
             addresses: Arc::new(AddressFiles::new(clock.clone(), context.otherwise.web)),
         };
@@ -163,7 +163,7 @@ impl AnsweringParts {
         Ok(RunningDaemon { ports, sessions, gateway, children, audit, intake, reloader, group })
     }
 
-    fn reporter(&self, reloads: Live<ReloadState>) -> Reporter {
+    fn make_reporter(&self, reloads: Live<ReloadState>) -> Reporter {
         let DaemonParts { ports, audit, copies, exporter, .. } = &self.parts;
         Reporter {
             ports: ports.clone(),
@@ -225,7 +225,7 @@ impl AnsweringParts {
             addresses,
             workspaces: ports.workspaces.clone(),
             clock: ports.clock.clone(),
-            redactor: redaction::redactor(),
+            redactor: redaction::shared_redactor(),
             providers: registry::provider_names(&configuration.document, &configuration.settings),
             agents: live.summaries.clone(),
             editors: ports.editors.clone(),
@@ -242,14 +242,14 @@ struct Operations {
     addresses: Arc<dyn FetchAddress>,
 }
 
-fn examiner(parts: &DaemonParts) -> Examiner {
+fn make_examiner(parts: &DaemonParts) -> Examiner {
     let DaemonParts { configuration, ports, cgroup, .. } = parts;
     Examiner {
         configuration: configuration.clone(),
         channels: ports.channels.clone(),
         webhooks: parts.accounts.webhooks.clone(),
         models: parts.models.clone(),
-        walls: layers::checks(configuration, &ports.shells, cgroup.clone()),
+        walls: layers::check_layers(configuration, &ports.shells, cgroup.clone()),
         mirror: ports.memories.mirror(),
         mcp: Some(ports.mcp.clone()),
         is_daemon: true,

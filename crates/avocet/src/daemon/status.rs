@@ -49,16 +49,16 @@ impl Report for Reporter {
         let examiner = self.examiner.now();
         let Examiner { configuration, channels, models, mcp, .. } = &*examiner;
         let servers = mcp.as_ref().map(|mcp| mcp.servers()).unwrap_or_default();
-        let of_servers = servers.iter().filter_map(mcp::problem);
+        let of_servers = servers.iter().filter_map(mcp::server_problem);
         let data_dir: &Path = &configuration.data_dir;
         if store.last_writes().failures_in_a_row() > 0 && !disk::is_full(data_dir) {
             // Without pending writes, only this attempt finds out that there is room again.
             store.try_write().await.unwrap_or_default();
         }
-        let redactor = redaction::redactor();
+        let redactor = redaction::shared_redactor();
         let providers = configuration.settings.providers.keys();
         let providers =
-            providers.map(|name| provider(models.health().provider_status(name), &redactor));
+            providers.map(|name| redact_provider(models.health().provider_status(name), &redactor));
         let copies_fail = self.copies.as_ref().and_then(|copies| copies.fault());
         let shells_changed = shells.outdated();
         Ok(DaemonStatus {
@@ -70,14 +70,17 @@ impl Report for Reporter {
             log: store.log_status().await?,
             audit_fault: self.audit.fault(),
             log_check: store.current_check(),
-            disk: disk::status(data_dir, store.last_writes()),
+            disk: disk::disk_status(data_dir, store.last_writes()),
             providers: providers.collect(),
             channels: channels
                 .all_channels()
                 .iter()
-                .map(|one| channel(one.as_ref(), &redactor))
+                .map(|one| channel_status(one.as_ref(), &redactor))
                 .collect(),
-            telemetry: self.exporter.as_ref().map(|one| telemetry(one.export_status(), &redactor)),
+            telemetry: self
+                .exporter
+                .as_ref()
+                .map(|one| redact_telemetry(one.export_status(), &redactor)),
             warnings: shells
                 .warning()
                 .into_iter()
@@ -96,7 +99,7 @@ impl Report for Reporter {
     }
 
     async fn checkup(&self, offline: bool) -> Checkup {
-        let redactor = redaction::redactor();
+        let redactor = redaction::shared_redactor();
         let mut found = self.examiner.now().examine(offline).await;
         let Checkup { avocet, providers, channels, walls } = &mut found;
         for check in [avocet, providers, channels, walls].into_iter().flatten() {
@@ -108,31 +111,31 @@ impl Report for Reporter {
     }
 }
 
-fn provider(status: ProviderStatus, redactor: &Redactor) -> ProviderStatus {
+fn redact_provider(status: ProviderStatus, redactor: &Redactor) -> ProviderStatus {
     ProviderStatus {
         fault: status.fault.map(|fault| redactor.redact(&fault).into_owned()),
-        requests: redacted(status.requests, redactor),
+        requests: redact_exchanges(status.requests, redactor),
         ..status
     }
 }
 
-fn channel(channel: &dyn Channel, redactor: &Redactor) -> ChannelStatus {
+fn channel_status(channel: &dyn Channel, redactor: &Redactor) -> ChannelStatus {
     ChannelStatus {
         account: format!("{}:{}", channel.name(), channel.account()),
         fault: match channel.health() {
             Health::Up => None,
             Health::Down(why) => Some(redactor.redact(&why).into_owned()),
         },
-        exchanges: redacted(channel.exchanges(), redactor),
+        exchanges: redact_exchanges(channel.exchanges(), redactor),
     }
 }
 
-fn telemetry(status: TelemetryStatus, redactor: &Redactor) -> TelemetryStatus {
-    TelemetryStatus { exchanges: redacted(status.exchanges, redactor), ..status }
+fn redact_telemetry(status: TelemetryStatus, redactor: &Redactor) -> TelemetryStatus {
+    TelemetryStatus { exchanges: redact_exchanges(status.exchanges, redactor), ..status }
 }
 
 /// Redacts errors here, because the asking commands do not know the daemon's secrets.
-fn redacted(mut last: LastExchanges, redactor: &Redactor) -> LastExchanges {
+fn redact_exchanges(mut last: LastExchanges, redactor: &Redactor) -> LastExchanges {
     if let Some(failure) = &mut last.failure {
         failure.reason = redactor.redact(&failure.reason).into_owned();
     }

@@ -23,7 +23,7 @@ pub(crate) fn notify_reload_start() {
         return;
     }
     match NotifyState::monotonic_usec_now() {
-        Ok(now) => notify(&[NotifyState::Reloading, now]),
+        Ok(now) => notify_manager(&[NotifyState::Reloading, now]),
         Err(error) => tracing::warn!(%error, "cannot notify systemd of a reload"),
     }
 }
@@ -32,16 +32,16 @@ pub(crate) fn notify_reload_start() {
 pub(crate) fn notify_reload_end() {
     let is_ready = is_ready();
     if *is_ready {
-        notify(&[NotifyState::Ready]);
+        notify_manager(&[NotifyState::Ready]);
     }
 }
 
 pub(crate) fn notify_stop(status: &str) {
     *is_ready() = false;
-    notify(&[NotifyState::Stopping, NotifyState::Status(status)]);
+    notify_manager(&[NotifyState::Stopping, NotifyState::Status(status)]);
 }
 
-fn notify(state: &[NotifyState<'_>]) {
+fn notify_manager(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
         tracing::warn!(%error, "cannot notify systemd");
     }

@@ -39,7 +39,7 @@ impl Timers {
         };
         let schedules = schedules::start(configuration, bus, runner, group).await?;
         let consolidator =
-            Live::new(consolidation::consolidator(configuration, models, store, clock)?);
+            Live::new(consolidation::make_consolidator(configuration, models, store, clock)?);
         let regular = &configuration.settings.memory.consolidation;
         let work = Arc::new(consolidator.clone());
         consolidation::start(regular, store.clone(), work, clock, group)?;

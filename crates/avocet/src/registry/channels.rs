@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use avocet_bus::Admission;
-use avocet_config::{ConfigError, Document, Settings};
+use avocet_config::{ConfigDocument, ConfigError, ConfigSettings};
 use avocet_protocol::access::Allow;
 use avocet_protocol::channel::{
     Attach, BotForm, BotSetup, Channel, ChannelAccounts, ChannelConfig, ChannelWebhook,
@@ -16,7 +16,7 @@ use avocet_protocol::ids::{AccountName, ChannelName, IdError};
 use avocet_web::{KeptFiles, Web};
 use serde_json::Value;
 
-use super::services::{HTTP, has_http, hosts};
+use super::services::{HTTP, has_http, opened_hosts};
 use super::{CHANNELS, key_error};
 use crate::environment;
 use crate::exit::Failure;
@@ -24,10 +24,11 @@ use crate::registry::ChildAccess;
 
 /// Makes one account of a channel.
 type MakeChannel =
-    fn(&Document, &AccountTable, Arc<dyn Clock>) -> Result<ConfiguredChannel, ConfigError>;
+    fn(&ConfigDocument, &AccountTable, Arc<dyn Clock>) -> Result<ConfiguredChannel, ConfigError>;
 
 /// Finds the directory of an account through which an operator speaks.
-type FindDirectory = fn(&Document, &AccountTable) -> Result<Option<ChannelDirectory>, ConfigError>;
+type FindDirectory =
+    fn(&ConfigDocument, &AccountTable) -> Result<Option<ChannelDirectory>, ConfigError>;
 
 /// A kind of channel, made from its configuration's type.
 pub(crate) struct ChannelKind {
@@ -47,8 +48,8 @@ impl ChannelKind {
             name: C::NAME,
             bot: C::BOT,
             accounts: C::ACCOUNTS,
-            make: make::<C>,
-            directory: directory::<C>,
+            make: make_channel::<C>,
+            directory: channel_directory::<C>,
             #[cfg(test)]
             table: super::DeclaredTable::of::<C>,
         }
@@ -140,7 +141,7 @@ pub(crate) fn web_channel(files: Option<KeptFiles>) -> Result<ConfiguredChannel,
 }
 
 /// Returns the endpoints of these channels.
-pub(crate) fn webhooks(channels: &[ConfiguredChannel]) -> Vec<ChannelWebhook> {
+pub(crate) fn channel_webhooks(channels: &[ConfiguredChannel]) -> Vec<ChannelWebhook> {
     let webhook = |one: &ConfiguredChannel| {
         let (channel, account) = (one.channel.name(), one.channel.account());
         Some(ChannelWebhook { channel, account, endpoint: one.webhook.clone()? })
@@ -153,7 +154,10 @@ fn channel_names() -> Vec<&'static str> {
 }
 
 /// Refuses a table `[tools.channels.NAME]` for an unknown channel.
-fn check_tool_tables(document: &Document, settings: &Settings) -> Result<(), ConfigError> {
+fn check_tool_tables(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
+) -> Result<(), ConfigError> {
     let known = channel_names();
     match settings.tools.channels.keys().find(|name| !known.contains(&name.as_str())) {
         Some(name) => Err(document.unknown_key(&format!("tools.channels.{name}"), &known)),
@@ -162,9 +166,9 @@ fn check_tool_tables(document: &Document, settings: &Settings) -> Result<(), Con
 }
 
 /// Makes the configured channels, and those that always exist. The web console has no uploads yet.
-pub(crate) fn channels(
-    document: &Document,
-    settings: &Settings,
+pub(crate) fn make_channels(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
     clock: &Arc<dyn Clock>,
 ) -> Result<Channels, ConfigError> {
     check_tool_tables(document, settings)?;
@@ -177,7 +181,7 @@ pub(crate) fn channels(
     let mut channels = Vec::new();
     let mut admission = Admission::default();
     for kind in CHANNELS {
-        for table in accounts(document, kind)? {
+        for table in account_tables(document, kind)? {
             let configured = (kind.make)(document, &table, clock.clone())?;
             let channel = &configured.channel;
             admission =
@@ -195,7 +199,10 @@ pub(crate) fn channels(
 }
 
 /// Refuses two accounts of a channel with the same token: each would take messages of the other.
-fn check_tokens(document: &Document, channels: &[ConfiguredChannel]) -> Result<(), ConfigError> {
+fn check_tokens(
+    document: &ConfigDocument,
+    channels: &[ConfiguredChannel],
+) -> Result<(), ConfigError> {
     let mut known: BTreeMap<(ChannelName, &str), &ConfiguredChannel> = BTreeMap::new();
     for one in channels {
         let path = format!("{}.token", one.table.path);
@@ -220,7 +227,10 @@ fn check_tokens(document: &Document, channels: &[ConfiguredChannel]) -> Result<(
 
 /// Returns the accounts of a channel. A configured channel has its own table, or, if that contains
 /// only tables, each of them.
-fn accounts(document: &Document, kind: &ChannelKind) -> Result<Vec<AccountTable>, ConfigError> {
+fn account_tables(
+    document: &ConfigDocument,
+    kind: &ChannelKind,
+) -> Result<Vec<AccountTable>, ConfigError> {
     let channel = format!("channels.{}", kind.name);
     let account = |name: &str, path: String| {
         let account = AccountName::parse(name);
@@ -261,7 +271,7 @@ fn accounts(document: &Document, kind: &ChannelKind) -> Result<Vec<AccountTable>
 
 /// Returns `true` if the table `[channels.NAME]` is that of a program, whose name is that of no
 /// channel.
-fn is_program(document: &Document, name: &str) -> bool {
+fn is_program(document: &ConfigDocument, name: &str) -> bool {
     let is_channel = CHANNELS.iter().any(|kind| kind.name == name) || name == WEB_CHANNEL;
     // Placeholders and names with dots are keys of the table, too.
     let table = document.get("channels").and_then(|channels| channels.get(name));
@@ -269,18 +279,19 @@ fn is_program(document: &Document, name: &str) -> bool {
 }
 
 /// Resolves the paths of a program, and reads its hosts.
-fn program(
-    document: &Document,
+fn program_channel(
+    document: &ConfigDocument,
     AccountTable { account, path }: &AccountTable,
     channel: &ChannelName,
     config: ProgramConfig,
 ) -> Result<ChannelProgram, ConfigError> {
     let ProgramConfig { command, env, read, write, hosts: open } = config;
     let resolve = |key: &str, paths: &[PathBuf]| {
-        let resolve = |(number, path): (usize, &PathBuf)| resolved(document, key, number, path);
+        let resolve =
+            |(number, path): (usize, &PathBuf)| resolve_entry(document, key, number, path);
         paths.iter().enumerate().map(resolve).collect::<Result<Vec<_>, _>>()
     };
-    let hosts = hosts(document, &format!("{path}.hosts"), &open)?;
+    let hosts = opened_hosts(document, &format!("{path}.hosts"), &open)?;
     let access = ChildAccess {
         environment: env.into_iter().collect(),
         read: resolve(&format!("{path}.read"), &read)?,
@@ -290,8 +301,8 @@ fn program(
     Ok(ChannelProgram { channel: channel.clone(), account: account.clone(), command, access })
 }
 
-fn resolved(
-    document: &Document,
+fn resolve_entry(
+    document: &ConfigDocument,
     list: &str,
     number: usize,
     path: &Path,
@@ -310,10 +321,12 @@ pub(crate) struct ChannelDirectory {
 }
 
 /// Returns the directories of all channels. A path that was not read is left out.
-pub(crate) fn directories(document: &Document) -> Result<Vec<ChannelDirectory>, ConfigError> {
+pub(crate) fn channel_directories(
+    document: &ConfigDocument,
+) -> Result<Vec<ChannelDirectory>, ConfigError> {
     let mut found: Vec<ChannelDirectory> = Vec::new();
     for kind in CHANNELS {
-        for table in accounts(document, kind)? {
+        for table in account_tables(document, kind)? {
             let Some(directory) = (kind.directory)(document, &table)? else { continue };
             let ChannelDirectory { key, path } = &directory;
             let overlaps = |other: &&ChannelDirectory| {
@@ -329,8 +342,8 @@ pub(crate) fn directories(document: &Document) -> Result<Vec<ChannelDirectory>, 
     Ok(found)
 }
 
-fn directory<C: ChannelConfig>(
-    document: &Document,
+fn channel_directory<C: ChannelConfig>(
+    document: &ConfigDocument,
     table: &AccountTable,
 ) -> Result<Option<ChannelDirectory>, ConfigError> {
     let mut config: C = document.table(&table.path)?;
@@ -340,7 +353,7 @@ fn directory<C: ChannelConfig>(
 /// Makes the path of the account's directory absolute, and returns it. `None` if the account has no
 /// directory, or its path was not read.
 fn resolve_directory<C: ChannelConfig>(
-    document: &Document,
+    document: &ConfigDocument,
     table: &str,
     config: &mut C,
 ) -> Result<Option<ChannelDirectory>, ConfigError> {
@@ -357,8 +370,8 @@ fn resolve_directory<C: ChannelConfig>(
 }
 
 /// Makes one account.
-fn make<C: ChannelConfig>(
-    document: &Document,
+fn make_channel<C: ChannelConfig>(
+    document: &ConfigDocument,
     table: &AccountTable,
     clock: Arc<dyn Clock>,
 ) -> Result<ConfiguredChannel, ConfigError> {
@@ -374,7 +387,7 @@ fn make<C: ChannelConfig>(
     }
     let unusable = |error: String| document.error_at(path, format!("[{path}]: {error}"));
     let name = ChannelName::parse(C::NAME).map_err(|error| unusable(error.to_string()))?;
-    let program = config.program().map(|config| program(document, table, &name, config));
+    let program = config.program().map(|config| program_channel(document, table, &name, config));
     let program = program.transpose()?;
     let channel = config.channel(name, account.clone(), clock);
     let channel = Arc::new(channel.map_err(|error| unusable(error.to_string()))?);

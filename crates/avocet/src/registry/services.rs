@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use avocet_config::{ConfigError, Document, Settings};
+use avocet_config::{ConfigDocument, ConfigError, ConfigSettings};
 use avocet_http::{HookConfig, HookPlan, HttpConfig, HttpPlan, hook_plans};
 use avocet_llm::{
     EmbeddingsConfig, ServedEmbedder, SpeechConfig, SpeechEndpoint, TranscriptionConfig,
@@ -33,36 +33,36 @@ pub(crate) const WEB_SEARCH: &str = "tools.web_search";
 pub(crate) const MCP_SERVERS: &str = "tools.mcp_servers";
 
 /// Checks the tables that were read.
-pub(super) fn check(
-    document: &Document,
-    settings: &Settings,
+pub(super) fn check_services(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
     clock: &Arc<dyn Clock>,
 ) -> Result<(), ConfigError> {
     transcription_config(document, settings)?;
     speech_config(document, settings)?;
-    embedder(document, settings, clock)?;
+    configured_embedder(document, settings, clock)?;
     web_search(document, settings)?;
     open_hosts(document, settings)?;
-    http(document, settings)?;
-    telemetry(document, settings)?;
+    http_plan(document, settings)?;
+    telemetry_config(document, settings)?;
     mcp_servers(document, settings)?;
     Ok(())
 }
 
 /// Makes the transcriber, if one is configured.
-pub(crate) fn transcribe(
-    document: &Document,
-    settings: &Settings,
+pub(crate) fn make_transcriber(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
     clock: Arc<dyn Clock>,
 ) -> Result<Option<Arc<dyn Transcribe>>, ConfigError> {
-    let transcription = transcription(document, settings, clock)?;
+    let transcription = transcription_endpoint(document, settings, clock)?;
     Ok(transcription.map(|one| Arc::new(one) as Arc<dyn Transcribe>))
 }
 
-/// Works as [`transcribe`], but returns the concrete type.
-pub(crate) fn transcription(
-    document: &Document,
-    settings: &Settings,
+/// Works as [`make_transcriber`], but returns the concrete type.
+pub(crate) fn transcription_endpoint(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
     clock: Arc<dyn Clock>,
 ) -> Result<Option<TranscriptionEndpoint>, ConfigError> {
     let Some(config) = transcription_config(document, settings)? else { return Ok(None) };
@@ -71,8 +71,8 @@ pub(crate) fn transcription(
 }
 
 fn transcription_config(
-    document: &Document,
-    settings: &Settings,
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
 ) -> Result<Option<TranscriptionConfig>, ConfigError> {
     let is_configured = settings.transcription.is_some();
     checked_table(document, TRANSCRIPTION, is_configured, TranscriptionConfig::check_values)
@@ -80,18 +80,18 @@ fn transcription_config(
 
 /// Makes the settings of spoken answers, if a speaker is configured.
 pub(crate) fn spoken_answers(
-    document: &Document,
-    settings: &Settings,
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
     clock: Arc<dyn Clock>,
 ) -> Result<Option<SpokenAnswers>, ConfigError> {
-    let speech = speech(document, settings, clock)?;
+    let speech = speech_endpoint(document, settings, clock)?;
     Ok(speech.map(|speech| SpokenAnswers { when: speech.voice_mode(), speak: Arc::new(speech) }))
 }
 
 /// Makes the speaker, if one is configured.
-pub(crate) fn speech(
-    document: &Document,
-    settings: &Settings,
+pub(crate) fn speech_endpoint(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
     clock: Arc<dyn Clock>,
 ) -> Result<Option<SpeechEndpoint>, ConfigError> {
     let Some(config) = speech_config(document, settings)? else { return Ok(None) };
@@ -100,15 +100,15 @@ pub(crate) fn speech(
 }
 
 fn speech_config(
-    document: &Document,
-    settings: &Settings,
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
 ) -> Result<Option<SpeechConfig>, ConfigError> {
     checked_table(document, SPEECH, settings.speech.is_some(), SpeechConfig::check_values)
 }
 
 /// Reads a table and checks its values; `None` if it is missing or was not read.
 fn checked_table<C: DeserializeOwned + JsonSchema>(
-    document: &Document,
+    document: &ConfigDocument,
     table: &str,
     is_configured: bool,
     check_values: fn(&C) -> Result<(), (&'static str, String)>,
@@ -128,9 +128,9 @@ pub(crate) struct ConfiguredEmbedder {
 }
 
 /// Makes the embedding model, if one is configured and its provider's table was read.
-pub(crate) fn embedder(
-    document: &Document,
-    settings: &Settings,
+pub(crate) fn configured_embedder(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
     clock: &Arc<dyn Clock>,
 ) -> Result<Option<ConfiguredEmbedder>, ConfigError> {
     let is_configured = settings.embeddings.is_some();
@@ -145,7 +145,7 @@ pub(crate) fn embedder(
     if !document.is_whole(&format!("providers.{provider}")) {
         return Ok(None);
     }
-    let made = providers::embedder(document, &config, clock.clone())?;
+    let made = providers::served_embedder(document, &config, clock.clone())?;
     let Some(embedder) = made else {
         let error =
             format!("the provider {provider} has no embeddings; use one of kind openai or ollama");
@@ -156,8 +156,8 @@ pub(crate) fn embedder(
 
 /// Reads the configuration of the web search, if there is one.
 pub(crate) fn web_search(
-    document: &Document,
-    settings: &Settings,
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
 ) -> Result<Option<SearchConfig>, ConfigError> {
     if settings.tools.web_search.is_none() || !document.is_whole(WEB_SEARCH) {
         return Ok(None);
@@ -173,8 +173,8 @@ pub(crate) fn web_search(
 
 /// Returns the MCP servers whose tables were read, by name.
 pub(crate) fn mcp_servers(
-    document: &Document,
-    settings: &Settings,
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
 ) -> Result<BTreeMap<String, McpServerConfig>, ConfigError> {
     let mut servers = BTreeMap::new();
     for name in settings.tools.mcp_servers.keys() {
@@ -186,7 +186,7 @@ pub(crate) fn mcp_servers(
         }
         let config: McpServerConfig = document.table(&path)?;
         config.check_values().map_err(|(key, error)| key_error(document, &path, key, &error))?;
-        hosts(document, &format!("{path}.hosts"), &config.hosts)?;
+        opened_hosts(document, &format!("{path}.hosts"), &config.hosts)?;
         servers.insert(name.clone(), config);
     }
     Ok(servers)
@@ -194,15 +194,15 @@ pub(crate) fn mcp_servers(
 
 /// Returns the hosts that programs may reach.
 pub(crate) fn open_hosts(
-    document: &Document,
-    settings: &Settings,
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
 ) -> Result<OpenedHosts, ConfigError> {
-    hosts(document, "sandbox.hosts", &settings.sandbox.hosts)
+    opened_hosts(document, "sandbox.hosts", &settings.sandbox.hosts)
 }
 
 /// Reads the list of hosts at a path.
-pub(crate) fn hosts(
-    document: &Document,
+pub(crate) fn opened_hosts(
+    document: &ConfigDocument,
     path: &str,
     entries: &[String],
 ) -> Result<OpenedHosts, ConfigError> {
@@ -215,18 +215,18 @@ pub(crate) fn hosts(
 
 /// Returns the plan of the HTTP interface with its webhooks; `None` if it is off or its table was
 /// not read. Secrets that were left out have a placeholder each.
-pub(crate) fn http(
-    document: &Document,
-    settings: &Settings,
+pub(crate) fn http_plan(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
 ) -> Result<Option<HttpPlan>, ConfigError> {
-    let hooks = hooks(document, settings)?;
+    let hooks = plan_hooks(document, settings)?;
     if !document.is_whole(HTTP) {
         return Ok(None);
     }
     let mut config: HttpConfig = document.table(HTTP)?;
     for (place, (name, client)) in config.tokens.iter_mut().enumerate() {
         if document.is_unresolved(&format!("{HTTP}.tokens.{name}.token")) {
-            client.token = Some(placeholder(place));
+            client.token = Some(placeholder_secret(place));
         }
     }
     let plan =
@@ -239,12 +239,15 @@ pub(crate) fn http(
 }
 
 /// Returns `true` if the HTTP interface has an address.
-pub(super) fn has_http(document: &Document) -> bool {
+pub(super) fn has_http(document: &ConfigDocument) -> bool {
     document.get(&format!("{HTTP}.listen")).is_some()
 }
 
 /// Returns the webhooks whose tables were read.
-fn hooks(document: &Document, settings: &Settings) -> Result<Vec<HookPlan>, ConfigError> {
+fn plan_hooks(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
+) -> Result<Vec<HookPlan>, ConfigError> {
     let mut configs = BTreeMap::new();
     for (place, name) in settings.hooks.keys().enumerate() {
         let path = format!("{HOOKS}.{name}");
@@ -253,7 +256,7 @@ fn hooks(document: &Document, settings: &Settings) -> Result<Vec<HookPlan>, Conf
         }
         let mut config: HookConfig = document.table(&path)?;
         if document.is_unresolved(&format!("{path}.secret")) {
-            config.secret = Some(placeholder(place));
+            config.secret = Some(placeholder_secret(place));
         }
         configs.insert(name.clone(), config);
     }
@@ -268,9 +271,9 @@ fn hooks(document: &Document, settings: &Settings) -> Result<Vec<HookPlan>, Conf
 
 /// Returns the configuration of the exporter of traces; `None` if the exporter is off, or if its
 /// table was not read.
-pub(crate) fn telemetry(
-    document: &Document,
-    settings: &Settings,
+pub(crate) fn telemetry_config(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
 ) -> Result<Option<TelemetryConfig>, ConfigError> {
     if settings.telemetry.is_none() || !document.is_whole(TELEMETRY) {
         return Ok(None);
@@ -286,6 +289,6 @@ pub(crate) fn telemetry(
 }
 
 /// Returns a placeholder for a secret that was left out, so that the other keys can be checked.
-fn placeholder(place: usize) -> Secret {
+fn placeholder_secret(place: usize) -> Secret {
     Secret::new(format!("unresolved-secret-{place}"))
 }

@@ -6,7 +6,7 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
-use avocet_config::{DEFAULT, Document, Unresolved};
+use avocet_config::{ConfigDocument, DEFAULT, UnresolvedValue};
 use avocet_sandbox::RootAccess;
 use avocet_text::PlainTable;
 use clap::Subcommand;
@@ -15,10 +15,10 @@ use serde_json::{Map, Value, json};
 use crate::components::mistakes::{check_mistakes, check_programs};
 use crate::components::workspaces::check_directories;
 use crate::configuration::Root;
-use crate::configuration::{Agent, Configuration, Uses};
+use crate::configuration::{Agent, Configuration, ConfigurationUse};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{print, print_json, warning};
+use crate::output::{print_json, print_text, print_warning};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
@@ -62,16 +62,16 @@ pub(crate) async fn run(
     command: &ConfigCommand,
 ) -> Result<Exit, Failure> {
     match command {
-        ConfigCommand::Check { json } => check(context, *json),
+        ConfigCommand::Check { json } => check_config(context, *json),
         ConfigCommand::Diff { older, json } => diff::run(context, older.as_deref(), *json).await,
-        ConfigCommand::Edit => change::edit(context).await,
+        ConfigCommand::Edit => change::edit_file(context).await,
         ConfigCommand::Get { key } => change::get(context, key),
-        ConfigCommand::Set { key, value } => change::set(context, key, value).await,
+        ConfigCommand::Set { key, value } => change::set_key(context, key, value).await,
     }
 }
 
-fn check(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(context, Uses::Check)?;
+fn check_config(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(context, ConfigurationUse::Check)?;
     check_directories(&configuration)?;
     check_mistakes(&configuration)?;
     check_programs(context, &configuration)?;
@@ -80,11 +80,11 @@ fn check(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
         print_json(&as_json(&configuration))?;
         return Ok(Exit::Done);
     }
-    print(&rows(&configuration).into_iter().collect::<PlainTable>().to_string())?;
-    for Unresolved { error, .. } in unresolved {
-        warning(&error.to_string());
+    print_text(&summary_rows(&configuration).into_iter().collect::<PlainTable>().to_string())?;
+    for UnresolvedValue { error, .. } in unresolved {
+        print_warning(&error.to_string());
     }
-    print(if unresolved.is_empty() {
+    print_text(if unresolved.is_empty() {
         "The configuration can be used.\n"
     } else {
         "The configuration can be used by a daemon that has values for these references.\n"
@@ -93,12 +93,12 @@ fn check(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
 }
 
 /// A value that is left out, because its reference has no value here.
-fn unresolved(Unresolved { key, error }: &Unresolved) -> Value {
+fn unresolved_text(UnresolvedValue { key, error }: &UnresolvedValue) -> Value {
     json!({ "key": key, "error": error.to_string() })
 }
 
 /// Formats a path. If a reference in its key has no value here, says so.
-fn place(document: &Document, key: &str, path: &Path) -> String {
+fn key_place(document: &ConfigDocument, key: &str, path: &Path) -> String {
     if document.is_unresolved(key) {
         format!("unknown here: the reference in `{key}` has no value")
     } else {
@@ -132,7 +132,7 @@ fn as_json(configuration: &Configuration) -> Value {
         "agents": others,
         "read": beside(RootAccess::Read),
         "write": beside(RootAccess::Change),
-        "unresolved": document.unresolved().iter().map(unresolved).collect::<Vec<_>>(),
+        "unresolved": document.unresolved().iter().map(unresolved_text).collect::<Vec<_>>(),
     });
     for agent in defaults {
         found["workspace"] = json!(agent.workspace);
@@ -141,18 +141,18 @@ fn as_json(configuration: &Configuration) -> Value {
     found
 }
 
-fn rows(configuration: &Configuration) -> Vec<[String; 2]> {
+fn summary_rows(configuration: &Configuration) -> Vec<[String; 2]> {
     let Configuration { document, data_dir, agents, socket, roots, .. } = configuration;
     let path =
         document.path().map_or_else(|| NO_FILE.to_owned(), |path| path.display().to_string());
     let row = |name: &str, value: String| [name.to_owned(), value];
     let mut rows =
-        vec![row("configuration", path), row("data", place(document, "data_dir", data_dir))];
+        vec![row("configuration", path), row("data", key_place(document, "data_dir", data_dir))];
     for Agent { profile, workspace, .. } in agents {
         let (model, workspace) = (profile.agent.model.clone(), workspace.display().to_string());
         if profile.name == DEFAULT {
             rows.push(row("workspace", workspace));
-            rows.push(row("socket", place(document, "gateway.socket", socket)));
+            rows.push(row("socket", key_place(document, "gateway.socket", socket)));
             rows.push(row("model", model));
         } else {
             let sessions = match profile.bound_to().as_str() {

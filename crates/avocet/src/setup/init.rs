@@ -15,7 +15,7 @@ mod secret_forms;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use avocet_config::{Document, Settings};
+use avocet_config::{ConfigDocument, ConfigSettings};
 use avocet_protocol::daemon::ConfigFileError;
 use avocet_supervise::Group;
 use avocet_text::plain_io;
@@ -23,20 +23,20 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use crate::components::config_file::FileText;
 use crate::components::places::config_place;
-use crate::configuration::{Configuration, Uses};
-use crate::connection::connect;
+use crate::configuration::{Configuration, ConfigurationUse};
+use crate::connection::connect_daemon;
 use crate::context::CommandContext;
-use crate::environment::{environment, given, home};
+use crate::environment::{absolute_path, home_directory, read_variable};
 use crate::exit::{Exit, Failure};
 use crate::input::text_or_stdin;
 use crate::redaction;
 use crate::registry;
 use crate::setup::service::{self, ServiceInstall};
 
-use additions::{Additions, names};
+use additions::{Additions, section_names};
 use known_bots::{BotOptions, KnownBot, KnownBots};
 use local::LocalPorts;
-use questions::{Questions, say};
+use questions::{Questions, print_lines};
 
 /// The beginning of a setup.
 const FIRST_LINES: &str = "4 questions: the key of your model provider, the model, your bot, its owner. Each answer is \
@@ -131,8 +131,8 @@ pub(crate) async fn run(context: &CommandContext, args: InitArgs) -> Result<Exit
     let file = configuration_file(context)?;
     // A faulty file is not worth a single question.
     if file.path.exists() {
-        Configuration::load(context, Uses::Check)?;
-        file.check_private().map_err(unusable)?;
+        Configuration::load(context, ConfigurationUse::Check)?;
+        file.check_private().map_err(unusable_failure)?;
     }
     let is_asking = io::stdin().is_terminal() && !args.yes;
     let questions = is_asking.then(|| start_questions(&context.root)).transpose()?;
@@ -142,16 +142,16 @@ pub(crate) async fn run(context: &CommandContext, args: InitArgs) -> Result<Exit
         biased;
         pressed = tokio::signal::ctrl_c() => {
             pressed?;
-            say("\n")?;
+            print_lines("\n")?;
             return Err(Failure::new(Exit::Failed, LEFT));
         }
         gathered = setup.gather() => gathered?,
     }
     if setup.additions.is_empty() {
         if setup.args.service {
-            return service::install(context, ServiceInstall::default());
+            return service::install_service(context, ServiceInstall::default());
         }
-        say("Nothing was changed.\n")?;
+        print_lines("Nothing was changed.\n")?;
         return Ok(Exit::Done);
     }
     setup.write()?;
@@ -165,12 +165,12 @@ fn configuration_file(context: &CommandContext) -> Result<FileText, Failure> {
         let message = "there is no home directory for the configuration; give --config FILE";
         Failure::new(Exit::Configuration, message)
     })?;
-    let file = FileText::read(given(&place)?).map_err(unusable)?;
-    file.check_writable().map_err(unusable)?;
+    let file = FileText::read(absolute_path(&place)?).map_err(unusable_failure)?;
+    file.check_writable().map_err(unusable_failure)?;
     Ok(file)
 }
 
-fn unusable(error: ConfigFileError) -> Failure {
+fn unusable_failure(error: ConfigFileError) -> Failure {
     Failure { exit: Exit::Configuration, error: error.into() }
 }
 
@@ -213,11 +213,11 @@ impl InitRun<'_> {
         if is_new {
             if !given.provider && !given.bot {
                 let path = shown_path(&self.file.path);
-                say(&format!("{FIRST_LINES} The answers go into {path}.\n"))?;
+                print_lines(&format!("{FIRST_LINES} The answers go into {path}.\n"))?;
             }
             return Ok(Parts { provider: true, bot: true });
         }
-        say(&existing(&self.file))?;
+        print_lines(&existing_text(&self.file))?;
         if given.provider || given.bot {
             return Ok(given);
         }
@@ -227,48 +227,54 @@ impl InitRun<'_> {
                 "" => return Ok(Parts { provider: false, bot: false }),
                 "p" | "provider" => return Ok(Parts { provider: true, bot: false }),
                 "b" | "bot" => return Ok(Parts { provider: false, bot: true }),
-                _ => say("Answer p, b, or nothing.\n")?,
+                _ => print_lines("Answer p, b, or nothing.\n")?,
             }
         }
     }
 
     /// Parses the configuration with all additions so far.
-    fn candidate(&self, additions: &Additions) -> Result<(Document, Settings), Failure> {
-        let text = additions.added_to(&self.file.text).map_err(|why| self.refused(&why))?;
-        let references = Uses::Check.references();
+    fn candidate(
+        &self,
+        additions: &Additions,
+    ) -> Result<(ConfigDocument, ConfigSettings), Failure> {
+        let text = additions.added_to(&self.file.text).map_err(|why| self.refused_failure(&why))?;
+        let references = ConfigurationUse::Check.references();
         let path = Some(self.file.path.clone());
-        let document = Document::parse_with(text, path, &environment, references)?;
-        redaction::learn(document.secrets());
+        let document = ConfigDocument::parse_with(text, path, &read_variable, references)?;
+        redaction::learn_secrets(document.secrets());
         let settings = document.table("")?;
         Ok((document, settings))
     }
 
-    fn refused(&self, why: &str) -> Failure {
+    fn refused_failure(&self, why: &str) -> Failure {
         let path = shown_path(&self.file.path);
         let message = format!("cannot add to {path}: {why}; nothing was changed");
         Failure::new(Exit::Configuration, message)
     }
 
     fn write(&self) -> Result<(), Failure> {
-        let text = self.additions.added_to(&self.file.text).map_err(|why| self.refused(&why))?;
-        self.file.replace(self.context, &text).map_err(unusable)
+        let text =
+            self.additions.added_to(&self.file.text).map_err(|why| self.refused_failure(&why))?;
+        self.file.replace(self.context, &text).map_err(unusable_failure)
     }
 
     async fn show_next_steps(&mut self) -> Result<(), Failure> {
         let path = &self.file.path;
-        say(&format!("\nThe configuration is in {}.\n", shown_path(path)))?;
-        let configuration = Configuration::load(self.context, Uses::Daemon)?;
-        if connect(self.context, &configuration).await?.is_some() {
-            return say("The running daemon uses the configuration within a few seconds.\n");
+        print_lines(&format!("\nThe configuration is in {}.\n", shown_path(path)))?;
+        let configuration = Configuration::load(self.context, ConfigurationUse::Daemon)?;
+        if connect_daemon(self.context, &configuration).await?.is_some() {
+            return print_lines(
+                "The running daemon uses the configuration within a few seconds.\n",
+            );
         }
         if self.wants_service().await? {
-            service::install(self.context, ServiceInstall::default())?;
+            service::install_service(self.context, ServiceInstall::default())?;
         } else {
-            say("Start the daemon: avocet run\n")?;
+            print_lines("Start the daemon: avocet run\n")?;
         }
         match &self.additions.bot {
-            None => say("Or chat here: avocet\n"),
-            Some(bot) if bot.owner.is_none() => say(
+            None => print_lines("Or chat here: avocet\n"),
+            Some(bot) if bot.owner.is_none() => print_lines(
                 "The bot answers strangers with a code. Become its owner: avocet pair approve CODE \
                  --owner\n",
             ),
@@ -283,7 +289,7 @@ impl InitRun<'_> {
             return Ok(self.args.service);
         };
         if rustix::process::getuid().is_root() {
-            say(FOR_ROOT)?;
+            print_lines(FOR_ROOT)?;
         }
         if !has_user_services() {
             return Ok(false);
@@ -293,7 +299,7 @@ impl InitRun<'_> {
             biased;
             pressed = tokio::signal::ctrl_c() => {
                 pressed?;
-                say("\n")?;
+                print_lines("\n")?;
                 Ok(false)
             }
             answer = questions.is_yes("Install the daemon as a service, and start it now?") => answer,
@@ -303,7 +309,7 @@ impl InitRun<'_> {
 
 /// Returns `true` if systemd runs services of this user.
 fn has_user_services() -> bool {
-    environment("XDG_RUNTIME_DIR").is_some_and(|run| Path::new(&run).join("systemd").is_dir())
+    read_variable("XDG_RUNTIME_DIR").is_some_and(|run| Path::new(&run).join("systemd").is_dir())
 }
 
 /// The parts of a configuration to add.
@@ -314,14 +320,14 @@ struct Parts {
 }
 
 /// Describes the configuration that is there.
-fn existing(file: &FileText) -> String {
+fn existing_text(file: &FileText) -> String {
     let list =
         |names: Vec<String>| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     format!(
         "{} has these providers: {}; channels: {}.\n",
         shown_path(&file.path),
-        list(names(&file.text, "providers")),
-        list(names(&file.text, "channels")),
+        list(section_names(&file.text, "providers")),
+        list(section_names(&file.text, "channels")),
     )
 }
 
@@ -345,6 +351,6 @@ fn secret_from(path: &Path) -> Result<String, Failure> {
 
 /// Formats a path for people: below the home directory, with `~`.
 fn shown_path(path: &Path) -> String {
-    let below = home().and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned));
+    let below = home_directory().and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned));
     below.map_or_else(|| path.display().to_string(), |below| format!("~/{}", below.display()))
 }

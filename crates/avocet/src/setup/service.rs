@@ -13,8 +13,8 @@ use serde_json::json;
 
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{print, show, warning};
-use manager::{ServiceManager, lingers};
+use crate::output::{print_result, print_text, print_warning};
+use manager::{ServiceManager, does_linger};
 use unit::{FoundUnit, UNIT, UnitFile};
 
 #[derive(Debug, Subcommand)]
@@ -110,17 +110,22 @@ impl ServiceScope {
 
 pub(crate) fn run(context: &CommandContext, command: &ServiceCommand) -> Result<Exit, Failure> {
     match command {
-        ServiceCommand::Install(args) => install(context, *args),
+        ServiceCommand::Install(args) => install_service(context, *args),
         ServiceCommand::Logs(ServiceLogs { scope, follow, lines }) => {
             ServiceManager { scope: (*scope).into() }.print_log(*lines, *follow)
         }
-        ServiceCommand::Status(ServiceStatus { scope, json }) => status((*scope).into(), *json),
-        ServiceCommand::Uninstall(args) => uninstall(args),
+        ServiceCommand::Status(ServiceStatus { scope, json }) => {
+            show_status((*scope).into(), *json)
+        }
+        ServiceCommand::Uninstall(args) => uninstall_service(args),
     }
 }
 
 /// Installs and starts the service.
-pub(crate) fn install(context: &CommandContext, args: ServiceInstall) -> Result<Exit, Failure> {
+pub(crate) fn install_service(
+    context: &CommandContext,
+    args: ServiceInstall,
+) -> Result<Exit, Failure> {
     let scope = ServiceScope::from(args.scope);
     let manager = ServiceManager { scope };
     let unit = UnitFile::new(context, scope)?;
@@ -129,7 +134,10 @@ pub(crate) fn install(context: &CommandContext, args: ServiceInstall) -> Result<
     if args.dry_run {
         let runs = commands.map(|command| format!("{}\n", manager.shown(&command))).concat();
         let path = unit.path.display();
-        print(&format!("This would write {path}:\n\n{}\nThis would run:\n\n{runs}", unit.text))?;
+        print_text(&format!(
+            "This would write {path}:\n\n{}\nThis would run:\n\n{runs}",
+            unit.text
+        ))?;
         return Ok(Exit::Done);
     }
     check_rights(scope)?;
@@ -140,7 +148,7 @@ pub(crate) fn install(context: &CommandContext, args: ServiceInstall) -> Result<
     for command in commands {
         manager.systemctl(&command.split(' ').collect::<Vec<_>>())?;
     }
-    print(&installed(manager, found, args.no_start))?;
+    print_text(&installed_text(manager, found, args.no_start))?;
     warn_of_user_service(scope);
     Ok(Exit::Done)
 }
@@ -149,7 +157,7 @@ pub(crate) fn install(context: &CommandContext, args: ServiceInstall) -> Result<
 fn write(unit: &UnitFile, found: FoundUnit, force: bool) -> Result<(), Failure> {
     let path = unit.path.display();
     match found {
-        FoundUnit::Same => return print(&format!("{path} is up to date\n")),
+        FoundUnit::Same => return print_text(&format!("{path} is up to date\n")),
         FoundUnit::Changed if !force => {
             let message = format!(
                 "{path} was changed, so it stays as it is; put your settings into a drop-in \
@@ -161,13 +169,13 @@ fn write(unit: &UnitFile, found: FoundUnit, force: bool) -> Result<(), Failure> 
     }
     match unit.write(found)? {
         Some(kept) => {
-            print(&format!("kept the changed unit as {}\nwrote {path}\n", kept.display()))
+            print_text(&format!("kept the changed unit as {}\nwrote {path}\n", kept.display()))
         }
-        None => print(&format!("wrote {path}\n")),
+        None => print_text(&format!("wrote {path}\n")),
     }
 }
 
-fn installed(manager: ServiceManager, found: FoundUnit, no_start: bool) -> String {
+fn installed_text(manager: ServiceManager, found: FoundUnit, no_start: bool) -> String {
     let scope = manager.scope;
     let mut text = String::from(if no_start {
         "The service is enabled and starts with the next boot or login.\n"
@@ -192,29 +200,29 @@ fn warn_of_user_service(scope: ServiceScope) {
         return;
     }
     if rustix::process::getuid().is_root() {
-        warning(
+        print_warning(
             "this is a service of root, with all its rights; `avocet service install --system` \
              makes one with an account of its own",
         );
     }
-    if !lingers() {
-        warning(
+    if !does_linger() {
+        print_warning(
             "the service ends when you log out, and does not start at boot; run `loginctl \
              enable-linger` to keep it running",
         );
     }
 }
 
-fn uninstall(args: &ServiceUninstall) -> Result<Exit, Failure> {
+fn uninstall_service(args: &ServiceUninstall) -> Result<Exit, Failure> {
     let scope = ServiceScope::from(args.scope);
     let manager = ServiceManager { scope };
-    let path = unit::path(scope)?;
-    let found = unit::found(&path, "")?;
+    let path = unit::unit_path(scope)?;
+    let found = unit::inspect_unit(&path, "")?;
     let shown = path.display();
     if args.dry_run {
         let [disable, reload] = [&format!("disable --now {UNIT}"), "daemon-reload"]
             .map(|command| manager.shown(command));
-        print(&format!("This would run `{disable}`, remove {shown}, and run `{reload}`.\n"))?;
+        print_text(&format!("This would run `{disable}`, remove {shown}, and run `{reload}`.\n"))?;
         return Ok(Exit::Done);
     }
     if found == FoundUnit::Missing {
@@ -238,11 +246,11 @@ fn uninstall(args: &ServiceUninstall) -> Result<Exit, Failure> {
         }
         Err(Failure { error, .. }) => {
             unit::remove_links(&path)?;
-            warning(&format!("the service was not stopped: {error:#}"));
+            print_warning(&format!("the service was not stopped: {error:#}"));
             "removed"
         }
     };
-    print(&format!(
+    print_text(&format!(
         "{done} {shown}\nThe data and the configuration stay; `avocet config check` names their \
          places.\n"
     ))?;
@@ -255,11 +263,11 @@ fn not_installed(scope: ServiceScope, path: &Path) -> String {
         ServiceScope::User => ServiceScope::System,
         ServiceScope::System => ServiceScope::User,
     };
-    let hint = match unit::packaged() {
+    let hint = match unit::packaged_unit() {
         Some(packaged) if scope == ServiceScope::System => {
             format!("{} belongs to a package, so remove that package", packaged.display())
         }
-        _ if unit::path(other).is_ok_and(|path| path.exists()) => match other {
+        _ if unit::unit_path(other).is_ok_and(|path| path.exists()) => match other {
             ServiceScope::System => "the service of the system needs --system".to_owned(),
             ServiceScope::User => "the service of this user needs no --system".to_owned(),
         },
@@ -268,13 +276,13 @@ fn not_installed(scope: ServiceScope, path: &Path) -> String {
     format!("there is no {}; {hint}", path.display())
 }
 
-fn status(scope: ServiceScope, json: bool) -> Result<Exit, Failure> {
+fn show_status(scope: ServiceScope, json: bool) -> Result<Exit, Failure> {
     let properties = ServiceManager { scope }.properties()?;
     let value = |name: &str| properties.get(name).map_or("", String::as_str);
     if value("FragmentPath").is_empty() {
-        return Err(Failure::new(Exit::NoDaemon, not_installed(scope, &unit::path(scope)?)));
+        return Err(Failure::new(Exit::NoDaemon, not_installed(scope, &unit::unit_path(scope)?)));
     }
-    let lingers = (scope == ServiceScope::User).then(lingers);
+    let lingers = (scope == ServiceScope::User).then(does_linger);
     let report = json!({
         "unit": value("FragmentPath"),
         "enabled": value("UnitFileState") == "enabled",
@@ -284,12 +292,12 @@ fn status(scope: ServiceScope, json: bool) -> Result<Exit, Failure> {
         "restarts": value("NRestarts").parse::<u32>().ok(),
         "lingers": lingers,
     });
-    show(json, &report, || rows(&properties, lingers))?;
+    print_result(json, &report, || status_rows(&properties, lingers))?;
     // While systemd starts or stops it, the daemon is a process, too.
     Ok(if value("ActiveState") == "active" { Exit::Done } else { Exit::NoDaemon })
 }
 
-fn rows(properties: &BTreeMap<String, String>, lingers: Option<bool>) -> String {
+fn status_rows(properties: &BTreeMap<String, String>, lingers: Option<bool>) -> String {
     let value = |name: &str| properties.get(name).cloned().unwrap_or_default();
     let process = match value("MainPID").as_str() {
         "" | "0" => String::new(),
@@ -327,7 +335,7 @@ fn check_rights(scope: ServiceScope) -> Result<(), Failure> {
 
 /// Refuses to hide the unit of a package behind one in `/etc`.
 fn check_packaged(scope: ServiceScope) -> Result<(), Failure> {
-    let Some(path) = unit::packaged().filter(|_| scope == ServiceScope::System) else {
+    let Some(path) = unit::packaged_unit().filter(|_| scope == ServiceScope::System) else {
         return Ok(());
     };
     let message = format!(

@@ -8,12 +8,12 @@ use avocet_protocol::daemon::DaemonStatus;
 use clap::Args;
 use serde::Serialize;
 
-use crate::configuration::{Configuration, Uses};
-use crate::connection::connect;
+use crate::configuration::{Configuration, ConfigurationUse};
+use crate::connection::connect_daemon;
 use crate::context::CommandContext;
-use crate::environment::{environment, home};
+use crate::environment::{home_directory, read_variable};
 use crate::exit::{Exit, Failure};
-use crate::output::show;
+use crate::output::print_result;
 
 /// The list of files of the Debian package.
 const PACKAGE_FILES: &str = "/var/lib/dpkg/info/avocet.list";
@@ -79,23 +79,23 @@ pub(crate) async fn run(context: &CommandContext, args: UpdateArgs) -> Result<Ex
         program: facts.program,
         installation,
     };
-    show(json, &report, || report.text())
+    print_result(json, &report, || report.text())
 }
 
 /// Asks the running daemon for its version. `None` without a daemon, or if it cannot be reached.
 async fn daemon_version(context: &CommandContext) -> Option<String> {
-    let configuration = Configuration::load(context, Uses::Daemon).ok()?;
-    let client = connect(context, &configuration).await.ok()??;
+    let configuration = Configuration::load(context, ConfigurationUse::Daemon).ok()?;
+    let client = connect_daemon(context, &configuration).await.ok()??;
     let status: DaemonStatus = client.call::<ShowStatus>(&ShowStatus::default()).await.ok()?;
     Some(status.version)
 }
 
 impl InstallFacts {
     fn of_this_program() -> Result<Self, Failure> {
-        let cargo_home = environment("CARGO_HOME").map(PathBuf::from);
+        let cargo_home = read_variable("CARGO_HOME").map(PathBuf::from);
         let roots = [
-            environment("CARGO_INSTALL_ROOT").map(PathBuf::from),
-            cargo_home.or_else(|| home().map(|home| home.join(".cargo"))),
+            read_variable("CARGO_INSTALL_ROOT").map(PathBuf::from),
+            cargo_home.or_else(|| home_directory().map(|home| home.join(".cargo"))),
         ];
         Ok(Self {
             program: std::env::current_exe()?,

@@ -85,7 +85,7 @@ impl DaemonMethods {
         }
     }
 
-    async fn subscribed(
+    async fn subscribe_session(
         &self,
         session: &SessionId,
         from: Option<EventSeq>,
@@ -118,7 +118,7 @@ impl SocketMethods for DaemonMethods {
         from: Option<EventSeq>,
         delivers: bool,
     ) -> Result<SessionFeed, MethodError> {
-        let subscribed = self.subscribed(session, from, delivers).await;
+        let subscribed = self.subscribe_session(session, from, delivers).await;
         let (client, from) = subscribed.map_err(|error| self.error(error))?;
         let (sender, events) = flume::bounded(BEHIND);
         let (ended, clock) = (CancellationToken::new(), self.clock.clone());

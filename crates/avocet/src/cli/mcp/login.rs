@@ -15,11 +15,11 @@ use serde::Serialize;
 
 use crate::components::mcp;
 use crate::components::shell::Shells;
-use crate::configuration::{Configuration, Uses};
-use crate::connection::connect;
+use crate::configuration::{Configuration, ConfigurationUse};
+use crate::connection::connect_daemon;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{moment, print, show, warning};
+use crate::output::{format_moment, print_result, print_text, print_warning};
 use crate::{registry, stderr};
 
 #[derive(Debug, Args)]
@@ -53,9 +53,9 @@ struct LoggedOut {
     not_revoked: Option<String>,
 }
 
-pub(crate) async fn login(context: &CommandContext, args: LoginArgs) -> Result<Exit, Failure> {
+pub(crate) async fn log_in(context: &CommandContext, args: LoginArgs) -> Result<Exit, Failure> {
     let LoginArgs { server, paste, timeout } = args;
-    let (configuration, client) = client(context, &server).await?;
+    let (configuration, client) = open_client(context, &server).await?;
     let (clock, port) = (&context.clock, client.redirect_port(&server)?);
     let listener = CallbackListener::open(port, clock.clone(), context.root.clone()).await;
     let listener = listener.map_err(|error| {
@@ -64,27 +64,27 @@ pub(crate) async fn login(context: &CommandContext, args: LoginArgs) -> Result<E
     })?;
     let login = client.begin_login(&server, &listener.redirect_address()).await?;
     let limit = Duration::from_secs(timeout);
-    print(&format!(
+    print_text(&format!(
         "Open this address in a browser, and log in:\n\n  {}\n\n",
         login.browser_address()
     ))?;
     let done = if paste {
-        pasted(clock.as_ref(), limit, &login).await?
+        await_pasted(clock.as_ref(), limit, &login).await?
     } else {
-        let returned = returned(clock, limit, &listener, &login).await?;
+        let returned = await_callback(clock, limit, &listener, &login).await?;
         login.finish_login(&returned).await?
     };
-    print(&text(&server, &done))?;
+    print_text(&login_text(&server, &done))?;
     use_in_daemon(context, &configuration, &server).await;
     Ok(Exit::Done)
 }
 
 /// Makes the client of the daemon in this process.
-async fn client(
+async fn open_client(
     context: &CommandContext,
     server: &str,
 ) -> Result<(Configuration, Arc<McpClient>), Failure> {
-    let configuration = Configuration::load(context, Uses::Log)?;
+    let configuration = Configuration::load(context, ConfigurationUse::Log)?;
     let table = format!("{}.{server}.", registry::MCP_SERVERS);
     let mut unresolved = configuration.document.unresolved().iter();
     if let Some(one) = unresolved.find(|one| one.key.starts_with(&table)) {
@@ -97,7 +97,7 @@ async fn client(
 }
 
 /// Waits for the browser, with a line that counts down on a terminal.
-async fn returned(
+async fn await_callback(
     clock: &Arc<dyn Clock>,
     limit: Duration,
     listener: &CallbackListener,
@@ -141,7 +141,7 @@ fn too_late(limit: Duration) -> Failure {
 }
 
 /// Reads addresses from stdin until one ends the login.
-async fn pasted(
+async fn await_pasted(
     clock: &dyn Clock,
     limit: Duration,
     login: &PendingLogin,
@@ -167,18 +167,18 @@ async fn pasted(
         }
         match login.finish_login(&line).await {
             Ok(done) => return Ok(done),
-            Err(error) => warning(&format!("{error}; paste the address again")),
+            Err(error) => print_warning(&format!("{error}; paste the address again")),
         }
     }
 }
 
-fn text(server: &str, LoginDone { scopes, expires_at, is_renewed }: &LoginDone) -> String {
+fn login_text(server: &str, LoginDone { scopes, expires_at, is_renewed }: &LoginDone) -> String {
     let mut text = format!("logged in at {server}");
     if !scopes.is_empty() {
         text.push_str(&format!(", with the scopes {}", scopes.join(", ")));
     }
     if let (Some(end), false) = (expires_at, is_renewed) {
-        text.push_str(&format!(", until {}", moment(*end, &TimeZone::system())));
+        text.push_str(&format!(", until {}", format_moment(*end, &TimeZone::system())));
     }
     text + "\n"
 }
@@ -187,7 +187,7 @@ fn text(server: &str, LoginDone { scopes, expires_at, is_renewed }: &LoginDone) 
 async fn use_in_daemon(context: &CommandContext, configuration: &Configuration, server: &str) {
     let list = ListMcpTools { server: server.to_owned(), refresh: true };
     let read = async |client: Client| Ok::<_, Failure>(client.call::<ListMcpTools>(&list).await?);
-    let tools = match connect(context, configuration).await {
+    let tools = match connect_daemon(context, configuration).await {
         Ok(None) => return,
         Ok(Some(client)) => read(client).await,
         Err(failure) => Err(failure),
@@ -195,24 +195,24 @@ async fn use_in_daemon(context: &CommandContext, configuration: &Configuration, 
     match tools {
         Ok(tools) => {
             let text = format!("the daemon uses the login; tools of {server}: {}\n", tools.len());
-            print(&text).unwrap_or_default();
+            print_text(&text).unwrap_or_default();
         }
-        Err(failure) => warning(&format!(
+        Err(failure) => print_warning(&format!(
             "the daemon cannot use the login yet: {}; try `avocet mcp tools {server} --refresh`",
             failure.error
         )),
     }
 }
 
-pub(crate) async fn logout(context: &CommandContext, args: LogoutArgs) -> Result<Exit, Failure> {
+pub(crate) async fn log_out(context: &CommandContext, args: LogoutArgs) -> Result<Exit, Failure> {
     let LogoutArgs { server, json } = args;
-    let (_, client) = client(context, &server).await?;
+    let (_, client) = open_client(context, &server).await?;
     let (deleted, not_revoked) = client.log_out(&server).await?;
     if let Some(why) = &not_revoked {
-        warning(&format!("the tokens are deleted, but could not be revoked: {why}"));
+        print_warning(&format!("the tokens are deleted, but could not be revoked: {why}"));
     }
     let logged_out = LoggedOut { server, deleted, not_revoked };
-    show(json, &logged_out, || {
+    print_result(json, &logged_out, || {
         let begin = if deleted { "logged out of" } else { "there was no login at" };
         format!("{begin} {}\n", logged_out.server)
     })

@@ -15,7 +15,7 @@ use crate::cli::faulty_file::for_daemon;
 use crate::cli::mcp::daemon_methods::{DaemonMethods, StdioHost};
 use crate::cli::run::Signals;
 use crate::cli::values::session_id;
-use crate::connection::connect;
+use crate::connection::connect_daemon;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::logging;
@@ -40,7 +40,7 @@ pub(crate) async fn run(context: &CommandContext, serve: ServeArgs) -> Result<Ex
     let level = Some(context.cli.log.as_deref().unwrap_or("warn"));
     logging::to_stderr(&configuration.settings.log, level, &context.clock, &context.root)?;
     let token = token_file.as_deref().map(read_token).transpose()?;
-    if connect(context, &configuration).await?.is_none() {
+    if connect_daemon(context, &configuration).await?.is_none() {
         let message = format!(
             "no daemon runs at {}; start one with `avocet run`, and then the MCP client again",
             configuration.socket.display()

@@ -11,13 +11,13 @@ use crate::cli::faulty_file::for_daemon;
 use crate::components::config_file::FileText;
 use crate::components::mcp::edit::{self, ListedServer};
 use crate::components::places::config_place;
-use crate::configuration::{Configuration, Uses};
-use crate::connection::connect;
+use crate::configuration::{Configuration, ConfigurationUse};
+use crate::connection::connect_daemon;
 use crate::context::CommandContext;
-use crate::environment::given;
+use crate::environment::absolute_path;
 use crate::exit::{Exit, Failure};
-use crate::output::{confirmed, print, show};
-use crate::setup::mcp::add::{failed, refused};
+use crate::output::{ask_confirmation, print_result, print_text};
+use crate::setup::mcp::add::{command_failure, file_failure};
 use crate::setup::mcp::changes;
 use crate::setup::mcp::tools_text::tools_text;
 use crate::stderr;
@@ -49,7 +49,7 @@ pub(crate) struct ApproveArgs {
     tool: Option<String>,
     /// The digest that `avocet mcp tools` has shown, or its first characters: another form of the
     /// tool is refused. Default: the forms are shown, and the command asks.
-    #[arg(long, requires = "tool", value_name = "DIGEST", value_parser = digest)]
+    #[arg(long, requires = "tool", value_name = "DIGEST", value_parser = parse_digest)]
     digest: Option<String>,
     /// Do not ask.
     #[arg(long)]
@@ -62,7 +62,7 @@ pub(crate) struct ApproveArgs {
 /// Characters of the shortest beginning of a digest that names one form only.
 const SHORTEST_DIGEST: usize = 8;
 
-fn digest(text: &str) -> Result<String, String> {
+fn parse_digest(text: &str) -> Result<String, String> {
     let is_long = text.chars().count() >= SHORTEST_DIGEST;
     let short = || format!("give at least the first {SHORTEST_DIGEST} characters");
     if is_long { Ok(text.to_owned()) } else { Err(short()) }
@@ -79,20 +79,23 @@ struct ListRow {
     status: Option<McpServerStatus>,
 }
 
-pub(crate) async fn list(context: &CommandContext, args: &ListArgs) -> Result<Exit, Failure> {
-    let configured = configured(context)?;
-    let configuration = Configuration::load(context, Uses::Daemon)?;
-    let statuses = match connect(context, &configuration).await? {
-        Some(client) => Some(statuses(&client).await?),
+pub(crate) async fn list_servers(
+    context: &CommandContext,
+    args: &ListArgs,
+) -> Result<Exit, Failure> {
+    let configured = configured_servers(context)?;
+    let configuration = Configuration::load(context, ConfigurationUse::Daemon)?;
+    let statuses = match connect_daemon(context, &configuration).await? {
+        Some(client) => Some(fetch_statuses(&client).await?),
         None => None,
     };
     let has_daemon = statuses.is_some();
-    let rows = rows(configured, statuses.unwrap_or_default());
-    show(args.json, &rows, || listed(&rows, has_daemon))
+    let rows = list_rows(configured, statuses.unwrap_or_default());
+    print_result(args.json, &rows, || list_text(&rows, has_daemon))
 }
 
 /// Joins the servers of the file with those of the daemon, by their names.
-fn rows(configured: Vec<ListedServer>, mut statuses: Vec<McpServerStatus>) -> Vec<ListRow> {
+fn list_rows(configured: Vec<ListedServer>, mut statuses: Vec<McpServerStatus>) -> Vec<ListRow> {
     let row = |ListedServer { name, reached_by }: ListedServer| {
         let at = statuses.iter().position(|status| status.name == name);
         ListRow { name, reached_by: Some(reached_by), status: at.map(|at| statuses.remove(at)) }
@@ -108,28 +111,28 @@ fn rows(configured: Vec<ListedServer>, mut statuses: Vec<McpServerStatus>) -> Ve
 }
 
 /// Reads the servers from the configuration file, references unresolved.
-fn configured(context: &CommandContext) -> Result<Vec<ListedServer>, Failure> {
+fn configured_servers(context: &CommandContext) -> Result<Vec<ListedServer>, Failure> {
     let Some(path) = config_place(&context.cli) else { return Ok(Vec::new()) };
-    let file = FileText::read(given(&path)?).map_err(refused)?;
-    edit::list(&file.text).map_err(failed)
+    let file = FileText::read(absolute_path(&path)?).map_err(file_failure)?;
+    edit::list_servers(&file.text).map_err(command_failure)
 }
 
-async fn statuses(client: &Client) -> Result<Vec<McpServerStatus>, Failure> {
+async fn fetch_statuses(client: &Client) -> Result<Vec<McpServerStatus>, Failure> {
     Ok(client.call::<ListMcpServers>(&EmptyParams {}).await?)
 }
 
-fn listed(rows: &[ListRow], has_daemon: bool) -> String {
+fn list_text(rows: &[ListRow], has_daemon: bool) -> String {
     if rows.is_empty() {
         return "There are no MCP servers. `avocet mcp add --help` says how to add one.\n"
             .to_owned();
     }
     let mut table = PlainTable::with_head(&["server", "state", "tools", "reached by"]);
     for row in rows {
-        table.row(cells(row, has_daemon));
+        table.row(row_cells(row, has_daemon));
     }
     let mut text = table.to_string();
     for status in rows.iter().filter_map(|row| row.status.as_ref()) {
-        remarks(status, &mut text);
+        add_remarks(status, &mut text);
     }
     if !has_daemon {
         text.push_str("No daemon runs; `avocet mcp test NAME` tries a server.\n");
@@ -137,7 +140,7 @@ fn listed(rows: &[ListRow], has_daemon: bool) -> String {
     text
 }
 
-fn cells(ListRow { name, reached_by, status }: &ListRow, has_daemon: bool) -> [String; 4] {
+fn row_cells(ListRow { name, reached_by, status }: &ListRow, has_daemon: bool) -> [String; 4] {
     let state = match (status, reached_by) {
         (Some(_), None) => "removed; still in use",
         (Some(status), _) => status.state.word(),
@@ -149,7 +152,7 @@ fn cells(ListRow { name, reached_by, status }: &ListRow, has_daemon: bool) -> [S
 }
 
 /// Adds the lines about the faults of a server.
-fn remarks(status: &McpServerStatus, text: &mut String) {
+fn add_remarks(status: &McpServerStatus, text: &mut String) {
     let McpServerStatus { name, state, why, changed, left_out, warning, transport, .. } = status;
     if let Some(why) = why {
         text.push_str(&format!("{name}: {why}\n"));
@@ -170,22 +173,25 @@ fn remarks(status: &McpServerStatus, text: &mut String) {
     }
 }
 
-pub(crate) async fn tools(context: &CommandContext, args: ToolsArgs) -> Result<Exit, Failure> {
-    let client = daemon(context).await?;
+pub(crate) async fn list_tools(context: &CommandContext, args: ToolsArgs) -> Result<Exit, Failure> {
+    let client = require_daemon(context).await?;
     let servers = match args.server {
         Some(server) => vec![server],
-        None => statuses(&client).await?.into_iter().map(|status| status.name).collect(),
+        None => fetch_statuses(&client).await?.into_iter().map(|status| status.name).collect(),
     };
     let mut tools: Vec<McpToolView> = Vec::new();
     for server in servers {
         let list = ListMcpTools { server, refresh: args.refresh };
         tools.extend(client.call::<ListMcpTools>(&list).await?);
     }
-    show(args.json, &tools, || tools_text(&tools))
+    print_result(args.json, &tools, || tools_text(&tools))
 }
 
-pub(crate) async fn approve(context: &CommandContext, args: ApproveArgs) -> Result<Exit, Failure> {
-    let client = daemon(context).await?;
+pub(crate) async fn approve_tool(
+    context: &CommandContext,
+    args: ApproveArgs,
+) -> Result<Exit, Failure> {
+    let client = require_daemon(context).await?;
     let ApproveArgs { server, tool, digest, yes, json } = args;
     let list = ListMcpTools { server: server.clone(), refresh: false };
     let shown: Vec<McpToolView> = client.call::<ListMcpTools>(&list).await?;
@@ -198,24 +204,24 @@ pub(crate) async fn approve(context: &CommandContext, args: ApproveArgs) -> Resu
                 && tool.as_ref().is_none_or(|tool| one.name == *tool || one.tool == *tool)
         };
         let meant: Vec<&McpToolView> = shown.iter().filter(is_meant).collect();
-        meant.iter().for_each(|tool| stderr::write(&changes::shown(tool)));
-        if !meant.is_empty() && !confirmed("Approve these forms?")? {
-            print("Nothing was approved.\n")?;
+        meant.iter().for_each(|tool| stderr::write(&changes::tool_text(tool)));
+        if !meant.is_empty() && !ask_confirmation("Approve these forms?")? {
+            print_text("Nothing was approved.\n")?;
             return Ok(Exit::Done);
         }
     }
     let digests = shown.iter().filter(is_seen).map(|tool| tool.digest.clone()).collect();
     let approve = ApproveMcpTools { server, tool, digests: Some(digests) };
     let approved: Vec<String> = client.call::<ApproveMcpTools>(&approve).await?;
-    show(json, &approved, || match &*approved {
+    print_result(json, &approved, || match &*approved {
         [] => "nothing has changed: the tools were approved already\n".to_owned(),
         tools => format!("approved: {}\n", tools.join(", ")),
     })
 }
 
-async fn daemon(context: &CommandContext) -> Result<Client, Failure> {
+async fn require_daemon(context: &CommandContext) -> Result<Client, Failure> {
     let configuration = for_daemon(context)?;
-    connect(context, &configuration).await?.ok_or_else(|| {
+    connect_daemon(context, &configuration).await?.ok_or_else(|| {
         let message = "no daemon runs; start it with `avocet run`, or try a server with `avocet mcp \
             test NAME`";
         Failure::new(Exit::NoDaemon, message)
@@ -255,7 +261,8 @@ mod tests {
             ..status("bad", McpState::Failed)
         };
         let statuses = vec![status("gone", McpState::Ready), failed];
-        let text = listed(&rows(vec![configured("new"), configured("bad")], statuses), true);
+        let text =
+            list_text(&list_rows(vec![configured("new"), configured("bad")], statuses), true);
         for expected in [
             "new     new; not in use yet",
             "bad     failed",
@@ -271,18 +278,18 @@ mod tests {
 
     #[test]
     fn digest_is_long_enough_to_name_one_form() {
-        assert!(digest("").is_err() && digest("3f2a").is_err());
-        assert_eq!(digest("3f2a0b1c"), Ok("3f2a0b1c".to_owned()));
+        assert!(parse_digest("").is_err() && parse_digest("3f2a").is_err());
+        assert_eq!(parse_digest("3f2a0b1c"), Ok("3f2a0b1c".to_owned()));
     }
 
     #[test]
     fn list_without_a_daemon_shows_the_file() {
-        let text = listed(&rows(vec![configured("one")], Vec::new()), false);
+        let text = list_text(&list_rows(vec![configured("one")], Vec::new()), false);
         assert!(text.contains("one") && text.contains("run one"), "{text}");
         assert!(
             text.ends_with("No daemon runs; `avocet mcp test NAME` tries a server.\n"),
             "{text}"
         );
-        assert!(listed(&[], false).contains("avocet mcp add --help"));
+        assert!(list_text(&[], false).contains("avocet mcp add --help"));
     }
 }

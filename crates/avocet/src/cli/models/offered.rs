@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use super::{configured_number, price_text};
 use crate::components::models::Models;
-use crate::configuration::{Configuration, Uses};
+use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{print, print_json};
+use crate::output::{print_json, print_text};
 use crate::registry;
 
 /// The timeout for the whole list of a provider.
@@ -31,7 +31,7 @@ pub(super) async fn run(
     only: Option<String>,
     json: bool,
 ) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(context, Uses::Log)?;
+    let configuration = Configuration::load(context, ConfigurationUse::Log)?;
     let known: Vec<&String> = configuration.settings.providers.keys().collect();
     if let Some(name) = only.as_ref().filter(|name| !known.contains(name)) {
         let known = known.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
@@ -42,20 +42,20 @@ pub(super) async fn run(
     let catalogue = Models::of(&configuration, context.clock.clone())?.catalogue();
     let asked = known.into_iter().filter(|name| only.as_ref().is_none_or(|only| only == *name));
     let lists = asked.map(async |provider| {
-        let models = offered(context, &configuration, provider, &catalogue).await;
+        let models = list_offered(context, &configuration, provider, &catalogue).await;
         ProviderList { provider: provider.clone(), models }
     });
     let lists = join_all(lists).await;
     if json {
         print_json(&lists.iter().map(ProviderList::json).collect::<Vec<_>>())?;
     } else {
-        print(&text(&lists))?;
+        print_text(&lists_text(&lists))?;
     }
     let has_failed = lists.iter().any(|list| list.models.is_err());
     Ok(if has_failed { Exit::Failed } else { Exit::Done })
 }
 
-async fn offered(
+async fn list_offered(
     context: &CommandContext,
     configuration: &Configuration,
     provider: &str,
@@ -76,7 +76,7 @@ async fn offered(
     listed.map_err(|error| error.to_string())
 }
 
-fn text(lists: &[ProviderList]) -> String {
+fn lists_text(lists: &[ProviderList]) -> String {
     if lists.is_empty() {
         return "No provider is configured. Name one: [providers.NAME] in the configuration.\n"
             .to_owned();
@@ -90,7 +90,7 @@ fn text(lists: &[ProviderList]) -> String {
             Ok(models) if models.is_empty() => {
                 write!(rest, "\n{provider}: its list of models is empty\n").unwrap_or_default();
             }
-            Ok(models) => models.iter().for_each(|model| table.row(cells(provider, model))),
+            Ok(models) => models.iter().for_each(|model| table.row(model_cells(provider, model))),
         }
     }
     if lists.iter().all(|list| list.models.as_ref().map_or(true, Vec::is_empty)) {
@@ -99,7 +99,7 @@ fn text(lists: &[ProviderList]) -> String {
     format!("{table}{rest}")
 }
 
-fn cells(provider: &str, OfferedModel { name, facts }: &OfferedModel) -> [String; 5] {
+fn model_cells(provider: &str, OfferedModel { name, facts }: &OfferedModel) -> [String; 5] {
     let number = |tokens: Option<u64>| tokens.map_or_else(|| "-".to_owned(), configured_number);
     let images = match facts.images {
         Some(true) => "yes",

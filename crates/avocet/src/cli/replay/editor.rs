@@ -14,7 +14,10 @@ use crate::exit::{Exit, Failure};
 ///
 /// # Errors
 /// [`Failure`] without an editor, if the editor fails, or if its text is not usable.
-pub(super) async fn edited(record: &TurnRecord, directory: &Path) -> Result<TurnRecord, Failure> {
+pub(super) async fn edit_record(
+    record: &TurnRecord,
+    directory: &Path,
+) -> Result<TurnRecord, Failure> {
     let editor = editor_command().ok_or_else(|| {
         let message = "--edit needs an editor; set $VISUAL or $EDITOR to its command";
         Failure::new(Exit::Usage, message)
@@ -29,36 +32,38 @@ pub(super) async fn edited(record: &TurnRecord, directory: &Path) -> Result<Turn
 }
 
 /// The texts of a turn that can be edited, each with its heading.
-fn texts(turn: &mut TurnRecord) -> Vec<(String, &mut String)> {
+fn editable_texts(turn: &mut TurnRecord) -> Vec<(String, &mut String)> {
     let mut texts = Vec::new();
     match &mut turn.origin {
         Origin::Messages(messages) => {
-            texts.extend(messages.iter_mut().map(|one| (heading(one, None), text(one))));
+            texts.extend(
+                messages.iter_mut().map(|one| (message_heading(one, None), message_text(one))),
+            );
         }
         Origin::Child { prompt, .. } => texts.push(("=== task ===".to_owned(), prompt)),
     }
     for step in &mut turn.steps {
         let number = step.number;
         let steered = step.steered.iter_mut();
-        texts.extend(steered.map(|one| (heading(one, Some(number)), text(one))));
+        texts.extend(steered.map(|one| (message_heading(one, Some(number)), message_text(one))));
     }
     texts
 }
 
-fn heading(message: &LoggedInbound, after: Option<u32>) -> String {
+fn message_heading(message: &LoggedInbound, after: Option<u32>) -> String {
     let sender = &message.message.inbound.sender;
     let sender = sender.name.as_deref().unwrap_or(sender.id.as_str());
     let after = after.map(|step| format!(", after step {step}")).unwrap_or_default();
     format!("=== {} {sender}{after} ===", message.id)
 }
 
-fn text(message: &mut LoggedInbound) -> &mut String {
+fn message_text(message: &mut LoggedInbound) -> &mut String {
     &mut message.message.inbound.content.text
 }
 
 fn to_text(turn: &mut TurnRecord) -> String {
     let mut all = String::new();
-    for (heading, text) in texts(turn) {
+    for (heading, text) in editable_texts(turn) {
         // Writing to a `String` always succeeds.
         writeln!(all, "{heading}\n{text}").unwrap_or_default();
     }
@@ -68,7 +73,7 @@ fn to_text(turn: &mut TurnRecord) -> String {
 /// Puts edited texts into a turn.
 fn from_text(turn: &mut TurnRecord, edited: &str) -> Result<(), String> {
     let mut lines = edited.lines().peekable();
-    let mut texts = texts(turn);
+    let mut texts = editable_texts(turn);
     let headings: Vec<String> = texts.iter().map(|(heading, _)| heading.clone()).collect();
     for (place, (heading, text)) in texts.iter_mut().enumerate() {
         if lines.next() != Some(heading.as_str()) {

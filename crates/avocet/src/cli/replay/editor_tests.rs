@@ -66,7 +66,8 @@ fn from_text_puts_changed_texts_into_their_messages() {
     let mut turn = steered();
     let edited = TEXT.replace("first\n\nline", "new\u{202e} words\n").replace("third", "3");
     from_text(&mut turn, &edited).unwrap();
-    let texts: Vec<String> = texts(&mut turn).into_iter().map(|(_, text)| text.clone()).collect();
+    let texts: Vec<String> =
+        editable_texts(&mut turn).into_iter().map(|(_, text)| text.clone()).collect();
     assert_eq!(texts, ["new words", "second", "3"]);
 }
 

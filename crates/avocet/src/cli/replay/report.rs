@@ -53,8 +53,8 @@ impl<'r> ReplayReport<'r> {
             "session": recorded.turn.session,
             "asked": self.answers == ReplayAnswers::Asked,
             "same": self.is_same(),
-            "record": side(record, &recorded.spent, of_record),
-            "replay": side(&replayed.outline, &replayed.spent, is_recorded),
+            "record": side_json(record, &recorded.spent, of_record),
+            "replay": side_json(&replayed.outline, &replayed.spent, is_recorded),
             "unread": replayed.unread,
         })
     }
@@ -67,23 +67,26 @@ impl<'r> ReplayReport<'r> {
             ReplayAnswers::Recorded => "with the recorded answers",
             ReplayAnswers::Asked => "with new answers",
         };
-        let mut lines = vec![DifferenceLine::same(format!("{id} of {session}, replayed {how}"))];
+        let mut lines =
+            vec![DifferenceLine::without_colours(format!("{id} of {session}, replayed {how}"))];
         if self.is_same() {
             let count = record.steps.iter().map(|step| step.calls.len()).sum::<usize>();
             let calls = if count == 1 { "call" } else { "calls" };
             let line = format!("The same: {count} {calls} and all texts.");
-            lines.push(DifferenceLine::same(line));
+            lines.push(DifferenceLine::without_colours(line));
         } else {
-            lines.push(DifferenceLine::same(String::new()));
-            lines.extend(difference(&text(record), &text(&replayed.outline)));
+            lines.push(DifferenceLine::without_colours(String::new()));
+            lines.extend(diff_lines(&outline_text(record), &outline_text(&replayed.outline)));
         }
-        lines.push(DifferenceLine::same(String::new()));
-        lines.extend(self.remarks().into_iter().map(DifferenceLine::same));
-        lines.extend(self.table().lines().map(|line| DifferenceLine::same(line.to_owned())));
+        lines.push(DifferenceLine::without_colours(String::new()));
+        lines.extend(self.replay_remarks().into_iter().map(DifferenceLine::without_colours));
+        lines.extend(
+            self.table().lines().map(|line| DifferenceLine::without_colours(line.to_owned())),
+        );
         lines
     }
 
-    fn remarks(&self) -> Vec<String> {
+    fn replay_remarks(&self) -> Vec<String> {
         let ReplayedTurn { new_calls, unread, .. } = self.replayed;
         let mut remarks = Vec::new();
         if !new_calls.is_empty() {
@@ -107,21 +110,21 @@ impl<'r> ReplayReport<'r> {
     fn table(&self) -> String {
         let mut table = PlainTable::with_head(&["", "calls", "input", "output", "cost", "model"]);
         let Self { recorded, record, replayed, .. } = self;
-        table.row(row("record", record, &recorded.spent));
-        table.row(row("replay", &replayed.outline, &replayed.spent));
+        table.row(figures_row("record", record, &recorded.spent));
+        table.row(figures_row("replay", &replayed.outline, &replayed.spent));
         table.to_string()
     }
 }
 
-fn row(name: &str, outline: &TurnOutline, spent: &[Spent]) -> [String; 6] {
+fn figures_row(name: &str, outline: &TurnOutline, spent: &[Spent]) -> [String; 6] {
     let calls = outline.steps.iter().map(|step| step.calls.len()).sum::<usize>();
-    let total = total(spent);
+    let total = total_of(spent);
     let (input, output) = (thousands(total.usage.input), thousands(total.usage.output));
-    let models = models(spent).join(", ");
+    let models = model_names(spent).join(", ");
     [name.to_owned(), calls.to_string(), input, output, total.price(), models]
 }
 
-fn side(
+fn side_json(
     outline: &TurnOutline,
     spent: &[Spent],
     is_recorded: impl Fn(usize, usize) -> bool,
@@ -145,17 +148,17 @@ fn side(
         "steps": steps.collect::<Vec<_>>(),
         "end": end,
         "text": text,
-        "usage": figures_of(spent.len() as u64, &total(spent)),
-        "models": models(spent),
+        "usage": figures_of(spent.len() as u64, &total_of(spent)),
+        "models": model_names(spent),
     })
 }
 
-fn total(spent: &[Spent]) -> Total {
+fn total_of(spent: &[Spent]) -> Total {
     spent.iter().fold(Total::default(), |sum, one| sum + Total::from(one))
 }
 
 /// Returns the models in the order of their first answers.
-fn models(spent: &[Spent]) -> Vec<&str> {
+fn model_names(spent: &[Spent]) -> Vec<&str> {
     let mut models: Vec<&str> = Vec::new();
     for one in spent {
         if !models.contains(&one.model.as_str()) {
@@ -166,7 +169,7 @@ fn models(spent: &[Spent]) -> Vec<&str> {
 }
 
 /// Returns a turn as lines that can be compared.
-fn text(outline: &TurnOutline) -> String {
+fn outline_text(outline: &TurnOutline) -> String {
     let mut text = String::new();
     let mut line = |line: &str| {
         // Writing to a `String` always succeeds.
@@ -193,12 +196,12 @@ fn call_line(call: &ToolCall) -> String {
 }
 
 /// Returns the changed lines, each with some equal ones around it.
-fn difference(record: &str, replay: &str) -> Vec<DifferenceLine> {
+fn diff_lines(record: &str, replay: &str) -> Vec<DifferenceLine> {
     let difference = TextDiff::from_lines(record, replay);
     let mut lines = Vec::new();
     for (place, group) in difference.grouped_ops(CONTEXT).iter().enumerate() {
         if place > 0 {
-            lines.push(DifferenceLine::same("  …".to_owned()));
+            lines.push(DifferenceLine::without_colours("  …".to_owned()));
         }
         for change in group.iter().flat_map(|part| difference.iter_changes(part)) {
             let (change_kind, sign) = match change.tag() {

@@ -13,8 +13,8 @@ use avocet_skills::{
 use rustix::fs::OFlags;
 use serde::Serialize;
 
-use super::{AgentSkills, check, failed, refused};
-use crate::components::workspaces::guarded;
+use super::{AgentSkills, check, command_failure, file_failure};
+use crate::components::workspaces::guarded_workspace;
 use crate::exit::Failure;
 
 /// The most files of a folder.
@@ -54,14 +54,14 @@ impl Added {
 }
 
 /// Copies a folder into the workspace. The caller is an operator, so the copied files are trusted.
-pub(super) async fn add(skills: &AgentSkills, path: &Path) -> Result<Added, Failure> {
+pub(super) async fn add_skill(skills: &AgentSkills, path: &Path) -> Result<Added, Failure> {
     let skill = check::of_folder(path)?;
     if let SkillState::Broken(problems) = &skill.state {
         let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
         let text = format!("{}: {}", skill.file_path(), problems.join("; "));
-        return Err(failed(text));
+        return Err(command_failure(text));
     }
-    check_name(&skill.name).map_err(failed)?;
+    check_name(&skill.name).map_err(command_failure)?;
     let files = Folder::read(Path::new(&skill.folder))?;
     let found = skills.found().await.skills;
     let same = |one: &&FoundSkill| one.name == skill.name && one.document().is_some();
@@ -71,13 +71,13 @@ pub(super) async fn add(skills: &AgentSkills, path: &Path) -> Result<Added, Fail
             "{WORKSPACE_SKILLS}/{0} exists already; to replace it, run: avocet skills remove {0}",
             skill.name
         );
-        return Err(failed(text));
+        return Err(command_failure(text));
     }
     let opened;
     let workspace = match &skills.workspace {
         Some(workspace) => workspace,
         None => {
-            opened = guarded(&skills.configuration, &skills.path)?;
+            opened = guarded_workspace(&skills.configuration, &skills.path)?;
             &opened
         }
     };
@@ -92,7 +92,7 @@ fn write(workspace: &Workspace, name: &str, files: &[SourceFile]) -> Result<(), 
     let is_last = |file: &&SourceFile| SKILL_FILES.contains(&file.path.as_str());
     let first = files.iter().filter(|file| !is_last(file));
     for SourceFile { path, bytes } in first.chain(files.iter().filter(is_last)) {
-        let path = workspace.resolve_path(&format!("{folder}/{path}")).map_err(refused)?;
+        let path = workspace.resolve_path(&format!("{folder}/{path}")).map_err(file_failure)?;
         let Err(error) = workspace.write_as(&path, bytes, Trust::Full) else { continue };
         let left = workspace.resolve_path(&folder);
         let removed = left.and_then(|left| workspace.remove_entry(&left, RemoveMode::Recursive));
@@ -100,7 +100,7 @@ fn write(workspace: &Workspace, name: &str, files: &[SourceFile]) -> Result<(), 
             Ok(_) => "nothing was added".to_owned(),
             Err(_) => format!("a part was added; to remove it, run: avocet skills remove {name}"),
         };
-        return Err(failed(format!("{error}; {rest}")));
+        return Err(command_failure(format!("{error}; {rest}")));
     }
     Ok(())
 }
@@ -117,7 +117,7 @@ struct Folder {
 impl Folder {
     fn read(root: &Path) -> Result<Vec<SourceFile>, Failure> {
         let real = root.canonicalize();
-        let real = real.map_err(|error| failed(format!("{}: {error}", root.display())))?;
+        let real = real.map_err(|error| command_failure(format!("{}: {error}", root.display())))?;
         let mut folder = Self { root: root.to_owned(), real, files: Vec::new(), bytes: 0 };
         folder.collect(root, 0)?;
         Ok(folder.files)
@@ -129,9 +129,10 @@ impl Folder {
         if depth > MAX_DEPTH {
             let directory = directory.display();
             let text = format!("{directory}: more than {MAX_DEPTH} directories inside each other");
-            return Err(failed(text));
+            return Err(command_failure(text));
         }
-        let shown = |error: std::io::Error| failed(format!("{}: {error}", directory.display()));
+        let shown =
+            |error: std::io::Error| command_failure(format!("{}: {error}", directory.display()));
         let entries = fs::read_dir(directory).map_err(shown)?;
         let mut paths = entries
             .map(|entry| entry.map(|entry| entry.path()))
@@ -151,7 +152,7 @@ impl Folder {
                         "{} is a special file; a skill has regular files only",
                         path.display()
                     );
-                    return Err(failed(text));
+                    return Err(command_failure(text));
                 }
             }
         }
@@ -164,16 +165,18 @@ impl Folder {
         let stated = fs::read_link(path).unwrap_or_default();
         let stated = stated.display();
         let target = path.canonicalize().map_err(|error| {
-            failed(format!("{shown} is a link to {stated}, which cannot be read ({error})"))
+            command_failure(format!(
+                "{shown} is a link to {stated}, which cannot be read ({error})"
+            ))
         })?;
         if !target.starts_with(&self.real) {
-            return Err(failed(format!(
+            return Err(command_failure(format!(
                 "{shown} is a link to {stated}, outside of the folder; replace it by a copy of the file"
             )));
         }
         let is_above = path.parent().and_then(|parent| parent.canonicalize().ok());
         if is_above.is_some_and(|parent| parent.starts_with(&target)) {
-            return Err(failed(format!(
+            return Err(command_failure(format!(
                 "{shown} is a link to {stated}, a folder above it; remove it"
             )));
         }
@@ -182,10 +185,13 @@ impl Folder {
 
     /// Reads the file `real` for the place `path` of the copy.
     fn file(&mut self, path: &Path, real: &Path) -> Result<(), Failure> {
-        let shown = |error: std::io::Error| failed(format!("{}: {error}", path.display()));
+        let shown = |error: std::io::Error| command_failure(format!("{}: {error}", path.display()));
         let below = path.strip_prefix(&self.root).ok().and_then(Path::to_str);
         let Some(below) = below else {
-            return Err(failed(format!("the name {} is not UTF-8; rename it", path.display())));
+            return Err(command_failure(format!(
+                "the name {} is not UTF-8; rename it",
+                path.display()
+            )));
         };
         // The file may have been replaced by a link or a pipe since.
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
@@ -193,7 +199,7 @@ impl Folder {
         let bytes = up_to(file, MAX_BYTES + 1 - self.bytes).map_err(shown)?;
         self.bytes += bytes.len() as u64;
         if self.bytes > MAX_BYTES || self.files.len() == MAX_FILES {
-            return Err(failed(format!(
+            return Err(command_failure(format!(
                 "{} is too large: a skill has at most {MAX_FILES} files with {MAX_BYTES} bytes",
                 self.root.display()
             )));

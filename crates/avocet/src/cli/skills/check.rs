@@ -11,11 +11,11 @@ use avocet_skills::{
 use avocet_tools::skill_allows;
 use serde::Serialize;
 
-use super::failed;
+use super::command_failure;
 use crate::context::CommandContext;
-use crate::environment::given;
+use crate::environment::absolute_path;
 use crate::exit::{Exit, Failure};
-use crate::output::{print, print_json};
+use crate::output::{print_json, print_text};
 use crate::registry;
 
 /// A problem or a note about a file.
@@ -31,8 +31,8 @@ struct Finding {
 
 /// Reads the skill in a folder anywhere, or that of a `SKILL.md`.
 pub(super) fn of_folder(path: &Path) -> Result<FoundSkill, Failure> {
-    let given = given(path)?;
-    let shown = |error: std::io::Error| failed(format!("{}: {error}", path.display()));
+    let given = absolute_path(path)?;
+    let shown = |error: std::io::Error| command_failure(format!("{}: {error}", path.display()));
     let place = given.canonicalize().map_err(shown)?;
     let folder = if place.is_dir() { place.as_path() } else { place.parent().unwrap_or(&place) };
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -43,7 +43,7 @@ pub(super) fn of_folder(path: &Path) -> Result<FoundSkill, Failure> {
     File::open(&path)
         .and_then(|file| file.take(MAX_SKILL_BYTES as u64 + 1).read_to_end(&mut bytes))
         .map_err(|error| {
-            failed(format!("{}: {error}; a skill has a {SKILL_FILE}", path.display()))
+            command_failure(format!("{}: {error}; a skill has a {SKILL_FILE}", path.display()))
         })?;
     let parsed = ParsedSkill::read(&name, &bytes);
     let found = FoundSkill::new(name, SkillSource::System, folder.display().to_string(), parsed);
@@ -52,7 +52,7 @@ pub(super) fn of_folder(path: &Path) -> Result<FoundSkill, Failure> {
 
 /// Reads the skill in a folder anywhere, or all skills in the folders below it.
 pub(super) fn of_folders(path: &Path) -> Result<FoundSkills, Failure> {
-    let folder = given(path)?;
+    let folder = absolute_path(path)?;
     if folder.is_dir() && find_skill_file(&folder).is_none() {
         let below = FixedSkills::read(&[folder], &[]).found_skills().clone();
         if below.skills.iter().any(|skill| skill.document().is_some()) {
@@ -62,12 +62,12 @@ pub(super) fn of_folders(path: &Path) -> Result<FoundSkills, Failure> {
     Ok(FoundSkills { skills: vec![of_folder(path)?], left_out: Vec::new() })
 }
 
-pub(super) fn report(
+pub(super) fn report_skills(
     context: &CommandContext,
     found: &FoundSkills,
     json: bool,
 ) -> Result<Exit, Failure> {
-    let tools = registry::tools(context)?;
+    let tools = registry::tool_names(context)?;
     let mut findings: Vec<Finding> =
         found.skills.iter().flat_map(|skill| findings(skill, &tools)).collect();
     findings.extend(found.left_out.iter().map(|left_out| Finding {
@@ -79,7 +79,7 @@ pub(super) fn report(
     if json {
         print_json(&findings)?;
     } else {
-        print(&text(found.skills.len(), &findings))?;
+        print_text(&text(found.skills.len(), &findings))?;
     }
     let has_problem = findings.iter().any(|finding| finding.problem);
     Ok(if has_problem { Exit::Failed } else { Exit::Done })

@@ -15,7 +15,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Cell, Paragraph, Row, Table, TableState, Wrap};
 
 use super::TopFigures;
-use crate::output::{ago, span};
+use crate::output::{format_age, format_span};
 
 /// The width from which all columns are shown.
 const WIDE: u16 = 60;
@@ -46,7 +46,7 @@ impl TopView {
         match figures {
             Ok(mut figures) => {
                 // Conversations with an open turn come first; the daemon orders the rest.
-                figures.sessions.sort_by_key(|session| rank(session.open));
+                figures.sessions.sort_by_key(|session| state_rank(session.open));
                 (self.figures, self.fault) = (Some(figures), None);
             }
             Err(error) => self.fault = Some(error.to_string()),
@@ -69,8 +69,8 @@ impl TopView {
             frame.render_widget(Paragraph::new(head).wrap(Wrap { trim: true }), area);
             return;
         };
-        let services = services(&figures.status, self.now);
-        let spend = spend(&figures.usage, area.width);
+        let services = service_lines(&figures.status, self.now);
+        let spend = spending_lines(&figures.usage, area.width);
         let sections = [
             lines_of(head.len()),
             LEAST_LIST,
@@ -90,7 +90,7 @@ impl TopView {
         ]);
         let [top, list, of_services, of_spend, foot] = areas.areas(area);
         frame.render_widget(Paragraph::new(head), top);
-        let rows = conversations(&figures.sessions, self.now, area.width);
+        let rows = conversation_rows(&figures.sessions, self.now, area.width);
         draw_list(frame, list, rows, &mut self.list);
         if show_services {
             draw_section(frame, of_services, "Providers and channels", services);
@@ -107,28 +107,28 @@ impl TopView {
         let mut lines = Vec::new();
         let Some(TopFigures { status, .. }) = &self.figures else {
             let text = self.fault.clone().unwrap_or_else(|| "waiting for the daemon".to_owned());
-            return vec![Line::raw(shown(&text))];
+            return vec![Line::raw(printable_text(&text))];
         };
         let DaemonStatus { version, pid, uptime_seconds, model, log, .. } = status;
         let pid = pid.map(|pid| format!("process {pid}")).unwrap_or_default();
-        let up = format!("up {}", span(*uptime_seconds));
+        let up = format!("up {}", format_span(*uptime_seconds));
         let about = [format!("avocet {version}"), pid, up, model.clone()];
         let bold = Style::new().add_modifier(Modifier::BOLD);
-        lines.extend(broken(&about, width).into_iter().map(|line| Line::styled(line, bold)));
-        lines.extend(broken(&queues(log), width).into_iter().map(Line::raw));
+        lines.extend(break_lines(&about, width).into_iter().map(|line| Line::styled(line, bold)));
+        lines.extend(break_lines(&queue_words(log), width).into_iter().map(Line::raw));
         let red = Style::new().fg(Color::Red);
         if let Some(fault) = &self.fault {
             let text = format!("no answer from the daemon: {fault}");
-            lines.push(Line::styled(shown(&text), red));
+            lines.push(Line::styled(printable_text(&text), red));
         }
         for warning in &status.warnings {
-            lines.push(Line::styled(shown(&format!("warning: {warning}")), red));
+            lines.push(Line::styled(printable_text(&format!("warning: {warning}")), red));
         }
         lines
     }
 }
 
-fn queues(log: &LogStatus) -> Vec<String> {
+fn queue_words(log: &LogStatus) -> Vec<String> {
     let LogStatus { queued, running, waiting, pending, unconfirmed, dead, .. } = log;
     vec![
         format!("{running} running"),
@@ -141,10 +141,10 @@ fn queues(log: &LogStatus) -> Vec<String> {
 }
 
 /// Joins words into lines of this width.
-fn broken(words: &[String], width: u16) -> Vec<String> {
+fn break_lines(words: &[String], width: u16) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words.iter().filter(|word| !word.is_empty()) {
-        let word = shown(word);
+        let word = printable_text(word);
         match lines.last_mut() {
             Some(line) if line.chars().count() + 3 + word.chars().count() <= width.into() => {
                 line.push_str(" · ");
@@ -157,11 +157,11 @@ fn broken(words: &[String], width: u16) -> Vec<String> {
 }
 
 /// Returns a text of the daemon that is safe for a terminal.
-fn shown(text: &str) -> String {
+fn printable_text(text: &str) -> String {
     printable(&text.replace('\n', " ")).into_owned()
 }
 
-fn rank(open: Option<TurnState>) -> u8 {
+fn state_rank(open: Option<TurnState>) -> u8 {
     match open {
         Some(TurnState::Running) => 0,
         Some(TurnState::Queued) => 1,
@@ -177,14 +177,14 @@ struct ListRows {
     widths: Vec<Constraint>,
 }
 
-fn conversations(sessions: &[SessionSummary], now: Timestamp, width: u16) -> ListRows {
+fn conversation_rows(sessions: &[SessionSummary], now: Timestamp, width: u16) -> ListRows {
     let is_wide = width >= WIDE;
     let row = |session: &SessionSummary| {
         let SessionSummary { session, turns, used_at, open, .. } = session;
         let state = open.map_or("", TurnState::word);
-        let mut cells = vec![Cell::from(shown(session.as_str())), Cell::from(state)];
+        let mut cells = vec![Cell::from(printable_text(session.as_str())), Cell::from(state)];
         if is_wide {
-            cells.extend([Cell::from(thousands(*turns)), Cell::from(ago(*used_at, now))]);
+            cells.extend([Cell::from(thousands(*turns)), Cell::from(format_age(*used_at, now))]);
         }
         let style = match open {
             Some(TurnState::Running) => Style::new().fg(Color::Green),
@@ -224,7 +224,7 @@ fn head_style() -> Style {
 }
 
 /// Returns a line for each provider and channel, the faulty ones first.
-fn services(status: &DaemonStatus, now: Timestamp) -> Vec<Line<'static>> {
+fn service_lines(status: &DaemonStatus, now: Timestamp) -> Vec<Line<'static>> {
     let disk = [("disk".to_owned(), &status.disk.fault, status.disk.writes.success)].into_iter();
     let providers = status.providers.iter();
     let providers = providers
@@ -237,17 +237,19 @@ fn services(status: &DaemonStatus, now: Timestamp) -> Vec<Line<'static>> {
         fault, success,
     ) {
         (Some(fault), _) => {
-            let text = shown(&format!("✗ {name}: {fault}"));
+            let text = printable_text(&format!("✗ {name}: {fault}"));
             Line::styled(text, Style::new().fg(Color::Red))
         }
-        (None, Some(at)) => Line::raw(shown(&format!("✓ {name}, {}", ago(at, now)))),
-        (None, None) => Line::raw(shown(&format!("✓ {name}"))),
+        (None, Some(at)) => {
+            Line::raw(printable_text(&format!("✓ {name}, {}", format_age(at, now))))
+        }
+        (None, None) => Line::raw(printable_text(&format!("✓ {name}"))),
     };
-    limited(all.into_iter().map(line).collect())
+    limit_lines(all.into_iter().map(line).collect())
 }
 
 /// Returns a line for each model that cost something, and their sum.
-fn spend(usage: &[UsageRow], width: u16) -> Vec<Line<'static>> {
+fn spending_lines(usage: &[UsageRow], width: u16) -> Vec<Line<'static>> {
     if usage.is_empty() {
         return vec![Line::raw("nothing yet")];
     }
@@ -262,13 +264,13 @@ fn spend(usage: &[UsageRow], width: u16) -> Vec<Line<'static>> {
         } else {
             format!("{price} {of}")
         };
-        Line::raw(shown(&text))
+        Line::raw(printable_text(&text))
     };
-    limited(rows.into_iter().map(line).collect())
+    limit_lines(rows.into_iter().map(line).collect())
 }
 
 /// Keeps the first lines, and counts the others.
-fn limited(mut lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
+fn limit_lines(mut lines: Vec<Line<'static>>) -> Vec<Line<'static>> {
     let more = lines.len().saturating_sub(MOST_ROWS_BESIDE);
     if more > 0 {
         lines.truncate(MOST_ROWS_BESIDE - 1);

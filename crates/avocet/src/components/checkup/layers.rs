@@ -2,17 +2,17 @@
 
 use std::path::Path;
 
-use avocet_config::Sandbox;
+use avocet_config::SandboxConfig;
 use avocet_protocol::daemon::Check;
 use avocet_sandbox::{Isolation, SandboxLayers};
 
 use crate::components::shell::Shells;
 use crate::configuration::Configuration;
-use crate::environment::environment;
+use crate::environment::read_variable;
 
 /// Checks a process that runs programs with these shells. An error in `cgroup` is the reason why
 /// its programs have no control groups.
-pub(crate) fn checks(
+pub(crate) fn check_layers(
     configuration: &Configuration,
     shells: &Shells,
     cgroup: Result<(), String>,
@@ -20,9 +20,9 @@ pub(crate) fn checks(
     let refused = configuration.agents.iter().find_map(|agent| shells.unsafe_for(&agent.workspace));
     let sandbox = &configuration.settings.sandbox;
     let system = System {
-        user: user(),
+        user: user_name(),
         is_root: rustix::process::geteuid().is_root(),
-        limits: limits(sandbox),
+        limits: limits_text(sandbox),
         has_filter: Path::new("/proc/sys/kernel/seccomp").exists(),
         cgroup,
         without: sandbox.allow_unsandboxed_shell,
@@ -81,7 +81,7 @@ fn of_layers(layers: &SandboxLayers, system: &System) -> Vec<Check> {
     } else {
         Check::bad("system calls", "the kernel filters none", FILTER)
     });
-    checks.push(secrets(best));
+    checks.push(check_secrets(best));
     checks.push(match &system.cgroup {
         Ok(()) => Check::good("cgroup", "one for each program"),
         Err(why) => Check::fair(
@@ -104,16 +104,16 @@ fn of_layers(layers: &SandboxLayers, system: &System) -> Vec<Check> {
         ),
     });
     checks.push(Check::good("limits", &system.limits));
-    checks.push(shell(best, system));
-    checks.extend(network(best, system));
+    checks.push(check_shell(best, system));
+    checks.extend(check_network(best, system));
     checks
 }
 
 /// Returns the user of this process, with the user id. With `DynamicUser=` the system may not know
 /// a name.
-fn user() -> String {
+fn user_name() -> String {
     let number = rustix::process::geteuid().as_raw();
-    match environment("USER").or_else(|| environment("LOGNAME")) {
+    match read_variable("USER").or_else(|| read_variable("LOGNAME")) {
         _ if number == 0 => "root".to_owned(),
         Some(name) => format!("{name} (uid {number})"),
         None => format!("uid {number}"),
@@ -121,8 +121,8 @@ fn user() -> String {
 }
 
 /// Describes the limits of one program, and the number of files that this process may open.
-fn limits(sandbox: &Sandbox) -> String {
-    let Sandbox { max_processes, max_memory_megabytes, timeout_seconds, .. } = sandbox;
+fn limits_text(sandbox: &SandboxConfig) -> String {
+    let SandboxConfig { max_processes, max_memory_megabytes, timeout_seconds, .. } = sandbox;
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let files = files.map_or_else(|| "any number of".to_owned(), |files| files.to_string());
     format!(
@@ -131,7 +131,7 @@ fn limits(sandbox: &Sandbox) -> String {
     )
 }
 
-fn secrets(best: Isolation) -> Check {
+fn check_secrets(best: Isolation) -> Check {
     const WHY: &str = "programs see the secret files of the workspace (.env, keys)";
     match best {
         Isolation::Namespaces => {
@@ -145,7 +145,7 @@ fn secrets(best: Isolation) -> Check {
     }
 }
 
-fn shell(best: Isolation, system: &System) -> Check {
+fn check_shell(best: Isolation, system: &System) -> Check {
     const FIX: &str = "see above, or accept that with [sandbox] allow_unsandboxed_shell = true";
     if let Some(why) = &system.refused {
         return Check::fair(
@@ -171,7 +171,7 @@ fn shell(best: Isolation, system: &System) -> Check {
 }
 
 /// Checks the network of programs; `None` if there are no programs.
-fn network(best: Isolation, System { without, hosts, closed, .. }: &System) -> Option<Check> {
+fn check_network(best: Isolation, System { without, hosts, closed, .. }: &System) -> Option<Check> {
     const FIX: &str = "namespaces (see above), or take the hosts out of [sandbox]";
     Some(match (best, hosts, closed) {
         (_, _, Some(why)) => Check::fair("network", (*why).to_owned(), FIX),

@@ -64,8 +64,8 @@ fn sandbox_layers_have_one_line_each_with_effect_or_remedy() {
     let mut all = String::new();
     for (title, layers, system) in table {
         let checkup = Checkup { walls: of_layers(&layers, &system), ..Checkup::default() };
-        let code = doctor::exit(&checkup) as u8;
-        writeln!(all, "# {title}: {code}\n{}", doctor::text(&checkup)).unwrap();
+        let code = doctor::checkup_exit(&checkup) as u8;
+        writeln!(all, "# {title}: {code}\n{}", doctor::checkup_text(&checkup)).unwrap();
     }
     insta::assert_snapshot!(all);
 }

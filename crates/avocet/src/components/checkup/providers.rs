@@ -1,6 +1,6 @@
 //! Checks each provider's key and models, if possible without paying for an answer.
 
-use avocet_config::{Budgets, ConfigError};
+use avocet_config::{BudgetsConfig, ConfigError};
 use avocet_llm::{AudioEndpoint, ConfiguredModel, KnownFacts, KnownModel, ProbeResult, ToolStyle};
 use avocet_protocol::clock::within;
 use avocet_protocol::daemon::{Check, CheckState};
@@ -14,7 +14,7 @@ use crate::registry;
 const SMALL_CONTEXT: u64 = 16_000;
 
 /// Returns a line for each model that the configuration names, and for each provider without one.
-pub(super) async fn checks(examiner: &Examiner, offline: bool) -> Vec<Check> {
+pub(super) async fn check_providers(examiner: &Examiner, offline: bool) -> Vec<Check> {
     let settings = &examiner.configuration.settings;
     if settings.providers.is_empty() {
         let fix = "run `avocet init`, or name one: [providers.NAME] in the configuration";
@@ -32,7 +32,7 @@ pub(super) async fn checks(examiner: &Examiner, offline: bool) -> Vec<Check> {
     let mut all: Vec<_> = unused.chain(named).collect();
     all.sort();
     let checks = all.iter().map(async |(provider, name, model)| {
-        check(examiner, provider, name, model.as_deref(), offline).await
+        check_provider(examiner, provider, name, model.as_deref(), offline).await
     });
     let mut found: Vec<Check> = join_all(checks).await.concat();
     for provider in settings.providers.keys() {
@@ -40,11 +40,11 @@ pub(super) async fn checks(examiner: &Examiner, offline: bool) -> Vec<Check> {
         found.extend(examiner.history(provider, status.fault.is_some(), &status.requests));
     }
     found.extend(check_audio_servers(examiner, offline).await);
-    found.extend(embeddings(examiner, offline).await);
+    found.extend(check_embeddings(examiner, offline).await);
     found
 }
 
-async fn check(
+async fn check_provider(
     examiner: &Examiner,
     provider: &str,
     name: &str,
@@ -80,7 +80,7 @@ async fn check(
     if known.count_keys() > 1 {
         return each_key(examiner, provider, name, model, known.count_keys()).await;
     }
-    let probed = probe(examiner, name, &known).await;
+    let probed = probe_model(examiner, name, &known).await;
     let mut check = read(name, &table, model.is_some(), probed);
     let works = check.state != CheckState::Bad;
     if let Some(fault) = fault.filter(|_| works) {
@@ -107,7 +107,7 @@ async fn of_facts(
 }
 
 /// Asks the provider, within a time limit.
-async fn probe(
+async fn probe_model(
     examiner: &Examiner,
     name: &str,
     model: &KnownModel,
@@ -139,7 +139,7 @@ async fn each_key(
         };
         let Ok(ConfiguredModel::Served(known)) = made else { continue };
         known.use_only_key(place);
-        let probed = probe(examiner, name, &known).await;
+        let probed = probe_model(examiner, name, &known).await;
         let check = read(name, &table, model.is_some(), probed);
         let says = format!("key {} of {keys}: {}", place + 1, check.says);
         found.push(Check { says, ..check });
@@ -228,7 +228,7 @@ pub(crate) fn of_model(name: &str, table: &str, known: &KnownFacts) -> Option<Ch
 }
 
 /// Reports unknown facts of the model, and the values that hold instead.
-fn unknown_facts(name: &str, known: &KnownFacts, budgets: &Budgets) -> Option<Check> {
+fn unknown_facts(name: &str, known: &KnownFacts, budgets: &BudgetsConfig) -> Option<Check> {
     let mut unknown = Vec::new();
     if known.context.is_none() {
         let assumed = thousands(ModelFacts::ASSUMED_CONTEXT);
@@ -282,8 +282,8 @@ async fn check_audio_servers(examiner: &Examiner, offline: bool) -> Vec<Check> {
     }
     let super::Configuration { document, settings, .. } = &examiner.configuration;
     let clock = &examiner.clock;
-    let transcription = registry::transcription(document, settings, clock.clone());
-    let speech = registry::speech(document, settings, clock.clone());
+    let transcription = registry::transcription_endpoint(document, settings, clock.clone());
+    let speech = registry::speech_endpoint(document, settings, clock.clone());
     let checks = [
         check_audio_server(examiner, TRANSCRIPTION, transcription).await,
         check_audio_server(examiner, SPEECH, speech).await,
@@ -315,14 +315,14 @@ async fn check_audio_server<E: Into<AudioEndpoint>>(
 }
 
 /// Checks the embedding model with a short text, which costs next to nothing.
-async fn embeddings(examiner: &Examiner, offline: bool) -> Option<Check> {
+async fn check_embeddings(examiner: &Examiner, offline: bool) -> Option<Check> {
     const NAME: &str = "embeddings";
     let super::Configuration { document, settings, .. } = &examiner.configuration;
     settings.embeddings.as_ref()?;
     if offline {
         return None;
     }
-    let made = registry::embedder(document, settings, &examiner.clock);
+    let made = registry::configured_embedder(document, settings, &examiner.clock);
     let embedder = match made {
         Ok(embedder) => embedder?.embedder,
         Err(error) => return Some(Check::bad(NAME, error.to_string(), "correct [embeddings]")),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use avocet_config::{Document, KeyPath};
+use avocet_config::{ConfigDocument, KeyPath};
 
 use crate::registry::{AccountId, ConfiguredChannel, MCP_SERVERS};
 
@@ -92,8 +92,8 @@ impl SortedChanges {
 
 /// Sorts the changes between two versions, whose accounts are `old` and `new`.
 pub(crate) fn sort_changes(
-    running: &Document,
-    document: &Document,
+    running: &ConfigDocument,
+    document: &ConfigDocument,
     old: &[ConfiguredChannel],
     new: &[ConfiguredChannel],
 ) -> SortedChanges {
@@ -122,7 +122,7 @@ fn effect_of(key: &KeyPath) -> ReloadEffect {
 
 /// Returns `true` if an agent with its own place, a workspace or a file, comes or goes. Half of
 /// the change would give its people another agent, or its tools another place.
-fn moves_an_agent(keys: &[KeyPath], running: &Document, document: &Document) -> bool {
+fn moves_an_agent(keys: &[KeyPath], running: &ConfigDocument, document: &ConfigDocument) -> bool {
     keys.iter().filter(|key| effect_of(key) == Restart).any(|key| {
         let [agents, name, _, ..] = key.names() else { return false };
         let table = KeyPath::of(&[agents.as_str(), name.as_str()]);

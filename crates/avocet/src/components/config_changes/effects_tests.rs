@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use avocet_config::{Settings, schema};
+use avocet_config::{ConfigSettings, schema};
 use avocet_protocol::clock::Clock;
 use avocet_testkit::ManualClock;
 
@@ -10,8 +10,8 @@ use crate::registry;
 fn sorted(old: &str, new: &str) -> SortedChanges {
     let clock: Arc<dyn Clock> = Arc::<ManualClock>::default();
     let [old, new] = [old, new].map(|text| {
-        let document = Document::parse(text.to_owned(), None, &|_| None).unwrap();
-        let channels = registry::channels(&document, &document.table("").unwrap(), &clock);
+        let document = ConfigDocument::parse(text.to_owned(), None, &|_| None).unwrap();
+        let channels = registry::make_channels(&document, &document.table("").unwrap(), &clock);
         (document, channels.unwrap().channels)
     });
     sort_changes(&old.0, &new.0, &old.1, &new.1)
@@ -26,7 +26,7 @@ fn shown(sorted: &SortedChanges) -> [String; 3] {
 
 #[test]
 fn effects_cover_every_table_of_the_configuration() {
-    let whole = schema::<Settings>();
+    let whole = schema::<ConfigSettings>();
     let tables = whole["properties"].as_object().unwrap().keys();
     let covered =
         |name: &String| EFFECTS.iter().any(|(key, _)| key.split('.').next() == Some(name));

@@ -38,14 +38,14 @@ pub(crate) struct ListedServer {
 ///
 /// # Errors
 /// The reason, as a sentence, if the text is no TOML.
-pub(crate) fn list(text: &str) -> Result<Vec<ListedServer>, String> {
-    let document = parsed(text)?;
+pub(crate) fn list_servers(text: &str) -> Result<Vec<ListedServer>, String> {
+    let document = parse_document(text)?;
     let servers = document.get("tools").and_then(|tools| tools.get("mcp_servers"));
     let servers = servers.and_then(Item::as_table_like).into_iter().flat_map(TableLike::iter);
-    Ok(servers.map(|(name, server)| listed(name, server)).collect())
+    Ok(servers.map(|(name, server)| listed_server(name, server)).collect())
 }
 
-fn listed(name: &str, server: &Item) -> ListedServer {
+fn listed_server(name: &str, server: &Item) -> ListedServer {
     let text = |key: &str| server.get(key).and_then(Item::as_str).map(str::to_owned);
     let args = server.get("args").and_then(Item::as_array).into_iter().flatten();
     let args = args.filter_map(Value::as_str).map(str::to_owned);
@@ -59,9 +59,13 @@ fn listed(name: &str, server: &Item) -> ListedServer {
 ///
 /// # Errors
 /// The reason, as a sentence, if the text is no TOML, or if a server exists and may not be replaced.
-pub(crate) fn put(text: &str, servers: &[ServerTable], replace: bool) -> Result<String, String> {
-    let mut document = parsed(text)?;
-    let tables = tables(&mut document)?;
+pub(crate) fn put_servers(
+    text: &str,
+    servers: &[ServerTable],
+    replace: bool,
+) -> Result<String, String> {
+    let mut document = parse_document(text)?;
+    let tables = server_tables(&mut document)?;
     let exists = |server: &&ServerTable| tables.get(&server.name).is_some();
     let existing: Vec<_> = servers.iter().filter(exists).map(|server| &*server.name).collect();
     if !replace && !existing.is_empty() {
@@ -80,9 +84,9 @@ pub(crate) fn put(text: &str, servers: &[ServerTable], replace: bool) -> Result<
 ///
 /// # Errors
 /// The reason, as a sentence, if the text is no TOML.
-pub(crate) fn remove(text: &str, name: &str) -> Result<Option<String>, String> {
-    let mut document = parsed(text)?;
-    let servers = tables(&mut document)?.as_table_like_mut();
+pub(crate) fn remove_server(text: &str, name: &str) -> Result<Option<String>, String> {
+    let mut document = parse_document(text)?;
+    let servers = server_tables(&mut document)?.as_table_like_mut();
     let removed = servers.and_then(|servers| servers.remove(name));
     Ok(removed.map(|_| document.to_string()))
 }
@@ -91,7 +95,7 @@ pub(crate) fn remove(text: &str, name: &str) -> Result<Option<String>, String> {
 ///
 /// # Errors
 /// The reason, as a sentence, if the text is no TOML.
-pub(crate) fn parsed(text: &str) -> Result<DocumentMut, String> {
+pub(crate) fn parse_document(text: &str) -> Result<DocumentMut, String> {
     text.parse().map_err(|error: TomlError| {
         let place = error.span().map(|span| text[..span.start].lines().count().max(1));
         let place = place.map_or_else(String::new, |line| format!("line {line}: "));
@@ -100,15 +104,16 @@ pub(crate) fn parsed(text: &str) -> Result<DocumentMut, String> {
 }
 
 /// Returns `tools.mcp_servers`, and adds it if it is missing.
-fn tables(document: &mut DocumentMut) -> Result<&mut Item, String> {
-    let tools = below(document.as_item_mut(), "tools")?;
-    below(tools, "mcp_servers")
+fn server_tables(document: &mut DocumentMut) -> Result<&mut Item, String> {
+    let tools = table_below(document.as_item_mut(), "tools")?;
+    table_below(tools, "mcp_servers")
 }
 
 /// Returns a table below another one, and adds it if it is missing. Below an inline table it is
 /// inline, too.
-fn below<'a>(above: &'a mut Item, name: &str) -> Result<&'a mut Item, String> {
-    let missing = if above.is_inline_table() { value(InlineTable::new()) } else { implicit() };
+fn table_below<'a>(above: &'a mut Item, name: &str) -> Result<&'a mut Item, String> {
+    let missing =
+        if above.is_inline_table() { value(InlineTable::new()) } else { implicit_table() };
     let table = above.as_table_like_mut().and_then(|above| {
         let table = above.entry(name).or_insert(missing);
         table.is_table_like().then_some(table)
@@ -117,7 +122,7 @@ fn below<'a>(above: &'a mut Item, name: &str) -> Result<&'a mut Item, String> {
 }
 
 /// A table without a header of its own.
-fn implicit() -> Item {
+fn implicit_table() -> Item {
     let mut table = Table::new();
     table.set_implicit(true);
     Item::Table(table)
@@ -139,14 +144,14 @@ fn put_one(servers: &mut Item, server: &ServerTable) -> Result<(), String> {
     for key in REACHED_BY {
         table.remove(key);
     }
-    for (key, mut value) in values(server) {
+    for (key, mut value) in server_values(server) {
         // Removed first, so that the keys always have the same order.
         let old = table.remove(key);
         if MERGED.contains(&key)
             && let (Some(old), Some(new)) =
                 (old.as_ref().and_then(Item::as_array), value.as_array_mut())
         {
-            merge(old, new);
+            merge_arrays(old, new);
         }
         table.insert(key, Item::Value(value));
     }
@@ -154,7 +159,7 @@ fn put_one(servers: &mut Item, server: &ServerTable) -> Result<(), String> {
 }
 
 /// Puts the texts of an old list in front of the new ones.
-fn merge(old: &Array, new: &mut Array) {
+fn merge_arrays(old: &Array, new: &mut Array) {
     let texts =
         |list: &Array| list.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>();
     let mut all = texts(old);
@@ -163,7 +168,7 @@ fn merge(old: &Array, new: &mut Array) {
 }
 
 /// Returns the keys of a server and their values, without the empty ones.
-fn values(server: &ServerTable) -> impl Iterator<Item = (&'static str, Value)> {
+fn server_values(server: &ServerTable) -> impl Iterator<Item = (&'static str, Value)> {
     let text = |text: &Option<String>| text.as_deref().map(Value::from);
     let list = |list: &[String]| {
         (!list.is_empty()).then(|| Value::Array(list.iter().map(String::as_str).collect::<Array>()))

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use avocet_sandbox::{SYSTEM_PATHS, without_dots};
 
-use crate::environment::{environment, home};
+use crate::environment::{home_directory, read_variable};
 
 /// The directories of programs below a home directory. `*` stands for the newest version.
 const PLACES: [&str; 22] = [
@@ -81,13 +81,13 @@ pub(crate) struct ProgramFinder {
 impl ProgramFinder {
     /// Makes a finder for this process's user.
     pub(crate) fn from_environment() -> Self {
-        let path = environment("PATH").unwrap_or_else(|| SYSTEM_PATH.to_owned());
-        Self { directories: std::env::split_paths(&path).collect(), home: home() }
+        let path = read_variable("PATH").unwrap_or_else(|| SYSTEM_PATH.to_owned());
+        Self { directories: std::env::split_paths(&path).collect(), home: home_directory() }
     }
 
     /// Finds a program by its name or path. `None` if it is nowhere.
     pub(crate) fn find(&self, command: &str) -> Option<FoundProgram> {
-        let path = self.locate(command)?;
+        let path = self.locate_command(command)?;
         let mut read = BTreeSet::new();
         let mut search = Vec::new();
         self.follow(&path, &mut read, &mut search);
@@ -115,7 +115,7 @@ impl ProgramFinder {
         read.iter().filter(|path| !is_below_another(path, &read)).cloned().collect()
     }
 
-    fn locate(&self, command: &str) -> Option<PathBuf> {
+    fn locate_command(&self, command: &str) -> Option<PathBuf> {
         if let Some(below) = command.strip_prefix("~/") {
             return Some(self.home.as_ref()?.join(below)).filter(|path| is_program(path));
         }
@@ -124,8 +124,10 @@ impl ProgramFinder {
                 .filter(|path| path.is_absolute() && is_program(path));
         }
         let system = SYSTEM_PATH.split(':').map(PathBuf::from);
-        let known =
-            self.home.iter().flat_map(|home| PLACES.iter().flat_map(|place| newest(home, place)));
+        let known = self
+            .home
+            .iter()
+            .flat_map(|home| PLACES.iter().flat_map(|place| newest_directories(home, place)));
         let elsewhere = ELSEWHERE.iter().map(PathBuf::from);
         let all = self.directories.iter().cloned().chain(system).chain(known).chain(elsewhere);
         // A shim only looks for the program, with files that the sandbox hides.
@@ -158,7 +160,7 @@ impl ProgramFinder {
             if let Ok(target) = fs::read_link(&path) {
                 let target = path.parent().unwrap_or(Path::new("/")).join(target);
                 open.push_back(without_dots(&target));
-            } else if let Some(interpreter) = interpreter(&path) {
+            } else if let Some(interpreter) = read_interpreter(&path) {
                 open.extend(self.locate_beside(&interpreter, search));
             }
         }
@@ -170,7 +172,7 @@ impl ProgramFinder {
         beside
             .filter(|_| !interpreter.contains('/'))
             .find(|path| is_program(path))
-            .or_else(|| self.locate(interpreter))
+            .or_else(|| self.locate_command(interpreter))
     }
 
     /// Returns the directory that belongs to the file alone, or the file itself.
@@ -201,18 +203,18 @@ impl ProgramFinder {
 }
 
 /// Returns the directories that a place below the home directory names, the newest version first.
-fn newest(home: &Path, place: &str) -> Vec<PathBuf> {
+fn newest_directories(home: &Path, place: &str) -> Vec<PathBuf> {
     let Some((before, after)) = place.split_once("/*") else { return vec![home.join(place)] };
     let versions = fs::read_dir(home.join(before)).into_iter().flatten().flatten();
     let mut versions: Vec<String> =
         versions.filter_map(|version| version.file_name().into_string().ok()).collect();
-    versions.sort_by_key(|version| std::cmp::Reverse(numbers(version)));
+    versions.sort_by_key(|version| std::cmp::Reverse(version_numbers(version)));
     let after = after.trim_start_matches('/');
     versions.iter().map(|version| home.join(before).join(version).join(after)).collect()
 }
 
 /// Returns the numbers of a version, for the order of versions.
-fn numbers(version: &str) -> Vec<u64> {
+fn version_numbers(version: &str) -> Vec<u64> {
     version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()
 }
 
@@ -235,7 +237,7 @@ fn is_shim(path: &Path) -> bool {
 }
 
 /// Returns the interpreter that the first line of a script names.
-fn interpreter(path: &Path) -> Option<String> {
+fn read_interpreter(path: &Path) -> Option<String> {
     let mut start = Vec::new();
     fs::File::open(path).ok()?.take(LONGEST_SHEBANG).read_to_end(&mut start).ok()?;
     let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;

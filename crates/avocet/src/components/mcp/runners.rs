@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use avocet_net::Url;
 
-use crate::environment::{environment, home};
+use crate::environment::{home_directory, read_variable};
 
 /// The index of packages that a runner uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,16 +25,16 @@ pub(crate) struct PackageRunner {
 }
 
 const RUNNERS: [PackageRunner; 7] = [
-    runner("npx", &[], PackageIndex::Npm),
-    runner("npm", &["exec", "x"], PackageIndex::Npm),
-    runner("pnpx", &[], PackageIndex::Npm),
-    runner("pnpm", &["dlx"], PackageIndex::Npm),
-    runner("uvx", &[], PackageIndex::Python),
-    runner("uv", &["run", "tool", "x"], PackageIndex::Python),
-    runner("pipx", &["run"], PackageIndex::Python),
+    make_runner("npx", &[], PackageIndex::Npm),
+    make_runner("npm", &["exec", "x"], PackageIndex::Npm),
+    make_runner("pnpx", &[], PackageIndex::Npm),
+    make_runner("pnpm", &["dlx"], PackageIndex::Npm),
+    make_runner("uvx", &[], PackageIndex::Python),
+    make_runner("uv", &["run", "tool", "x"], PackageIndex::Python),
+    make_runner("pipx", &["run"], PackageIndex::Python),
 ];
 
-const fn runner(
+const fn make_runner(
     name: &'static str,
     words: &'static [&'static str],
     index: PackageIndex,
@@ -101,8 +101,8 @@ fn host_of(address: &str) -> Option<String> {
 
 fn npm_registries(program: &Path) -> Vec<String> {
     let named = ["npm_config_registry", "NPM_CONFIG_REGISTRY"];
-    let named = named.iter().find_map(|name| environment(name));
-    let file = home().map(|home| home.join(".npmrc"));
+    let named = named.iter().find_map(|name| read_variable(name));
+    let file = home_directory().map(|home| home.join(".npmrc"));
     let settings = file.and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
     let scoped = values_of(&settings, |key| key.starts_with('@') && key.ends_with(":registry"));
     let own = values_of(&settings, |key| key == "registry").pop();
@@ -124,12 +124,12 @@ fn npm_default(program: &Path) -> Option<String> {
 
 fn python_indexes() -> Vec<String> {
     let names = ["UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL"];
-    let named: Vec<String> = names.iter().filter_map(|name| environment(name)).collect();
+    let named: Vec<String> = names.iter().filter_map(|name| read_variable(name)).collect();
     if !named.is_empty() {
         return named;
     }
     let below = [".config/pip/pip.conf", ".pip/pip.conf", ".config/uv/uv.toml"];
-    let files = home().into_iter().flat_map(|home| below.map(|file| home.join(file)));
+    let files = home_directory().into_iter().flat_map(|home| below.map(|file| home.join(file)));
     let files = files.chain([PathBuf::from("/etc/pip.conf")]);
     let texts = files.filter_map(|file| fs::read_to_string(file).ok());
     texts.flat_map(|text| values_of(&text, |key| key == "index-url" || key == "url")).collect()

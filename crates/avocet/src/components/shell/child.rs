@@ -10,7 +10,7 @@ use avocet_tools::OpenHosts;
 
 use crate::registry::ChildAccess;
 
-use super::{Shells, real};
+use super::{Shells, real_paths};
 
 impl Shells {
     /// Returns the sandbox for such a program, with the limits of [sandbox] except for processor
@@ -24,7 +24,7 @@ impl Shells {
         let Some(sandbox) = &self.sandbox else {
             return Err("this system has no sandbox for programs; `avocet doctor` says why".into());
         };
-        let (readable, writable) = (real(&read), real(&write));
+        let (readable, writable) = (real_paths(&read), real_paths(&write));
         if let Some((path, why)) = self.unsafe_place(&writable, &readable) {
             return Err(format!("{}: {why}", path.display()));
         }
@@ -49,7 +49,7 @@ impl Shells {
         let named = files.map(|path| path.display().to_string());
         let shown = sandbox.secrets_but.iter().flatten().cloned().chain(named).collect();
         Ok(ProgramSandbox {
-            environment: merged(&sandbox.environment, environment),
+            environment: merge_environment(&sandbox.environment, environment),
             proxy: has_hosts.then(proxy),
             secrets_but: Some(shown),
             limits: SandboxLimits { cpu_seconds: u64::MAX, ..sandbox.limits },
@@ -79,7 +79,10 @@ impl Shells {
 }
 
 /// Returns the variables of both; the later ones win.
-fn merged(base: &[(String, String)], added: Vec<(String, String)>) -> Vec<(String, String)> {
+fn merge_environment(
+    base: &[(String, String)],
+    added: Vec<(String, String)>,
+) -> Vec<(String, String)> {
     let kept = base.iter().filter(|(name, _)| !added.iter().any(|(other, _)| other == name));
     kept.cloned().collect::<Vec<_>>().into_iter().chain(added).collect()
 }
@@ -94,7 +97,7 @@ mod tests {
             pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
         };
         let base = pairs(&[("PATH", "/bin"), ("HOME", "/tmp")]);
-        let both = merged(&base, pairs(&[("HOME", "/srv"), ("KEY", "1")]));
+        let both = merge_environment(&base, pairs(&[("HOME", "/srv"), ("KEY", "1")]));
         assert_eq!(both, pairs(&[("PATH", "/bin"), ("HOME", "/srv"), ("KEY", "1")]));
     }
 }

@@ -109,7 +109,7 @@ impl ChildSupervisor {
         let mut backoff = Backoff::new(PAUSES.0, PAUSES.1);
         loop {
             let began = self.clock.elapsed();
-            self.explain("the program was started, and has not attached yet");
+            self.explain_end("the program was started, and has not attached yet");
             let (why, was_attached) = self.run_once(program, &stop).await;
             if stop.is_cancelled() {
                 tracing::debug!(account = self.name, why, "the program of the channel has ended");
@@ -131,10 +131,10 @@ impl ChildSupervisor {
     /// Logs that the channel has no program, and shows the reason in its health.
     pub(super) fn is_down(&self, why: &str) {
         tracing::warn!(account = self.name, why, "the channel is down");
-        self.explain(why);
+        self.explain_end(why);
     }
 
-    fn explain(&self, why: &str) {
+    fn explain_end(&self, why: &str) {
         if let Some(platform) = self.platform.platform() {
             platform.explain_absence(why);
         }
@@ -157,7 +157,7 @@ impl ChildSupervisor {
         let streams = tokio::select! {
             biased;
             Ok(streams) = streams => streams,
-            ended = &mut ended => return (describe(ended, None), false),
+            ended = &mut ended => return (describe_end(ended, None), false),
         };
         let ProgramStreams { stdin, stdout, stderr } = streams;
         let mut log = ErrorLog::new(&self.name, self.clock.clone());
@@ -179,7 +179,7 @@ impl ChildSupervisor {
             rest.unwrap_or_default();
             result
         };
-        let why = fault.unwrap_or_else(|| describe(result, log.last()));
+        let why = fault.unwrap_or_else(|| describe_end(result, log.last()));
         (why, running.attached.is_cancelled())
     }
 
@@ -249,7 +249,7 @@ impl ChildSupervisor {
     }
 }
 
-fn describe(ended: Result<ProgramResult, SandboxError>, last_line: Option<&str>) -> String {
+fn describe_end(ended: Result<ProgramResult, SandboxError>, last_line: Option<&str>) -> String {
     let last = last_line.map(|line| format!("; its last line was: {line}")).unwrap_or_default();
     match ended {
         Ok(ProgramResult { ended, output, .. }) => {

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use avocet_config::Document;
+use avocet_config::ConfigDocument;
 use avocet_protocol::clock::Clock;
 use avocet_protocol::daemon::MAX_CONFIG_BYTES;
 use avocet_sandbox::digest_bytes;
@@ -88,7 +88,7 @@ struct FileStamp {
 
 impl FileWatch {
     /// Watches the file of a document, or the place where its file would be.
-    pub(super) fn new(global: &Global, document: &Document) -> Self {
+    pub(super) fn new(global: &Global, document: &ConfigDocument) -> Self {
         let path = document.path().map(Path::to_owned).or_else(|| config_place(global));
         let known = document.path().map(|_| digest_bytes(document.text().as_bytes()));
         Self { path, known, found: None, looked_at: None }
@@ -113,7 +113,7 @@ impl FileWatch {
             return false;
         }
         self.looked_at = stamp;
-        let content = content(path).await;
+        let content = read_content(path).await;
         if content == self.known {
             self.found = None;
             return false;
@@ -127,7 +127,7 @@ impl FileWatch {
     /// Notes that the file is read now.
     pub(super) async fn note(&mut self) {
         let Some(path) = &self.path else { return };
-        self.known = content(path).await;
+        self.known = read_content(path).await;
         self.found = None;
     }
 }
@@ -146,7 +146,7 @@ impl FileStamp {
 
 /// Returns the digest of a file; `None` if it cannot be read. Of a file that is too long for a
 /// configuration, only the beginning counts.
-async fn content(path: &Path) -> Option<String> {
+async fn read_content(path: &Path) -> Option<String> {
     let path = path.to_owned();
     let read = run_blocking(move || {
         let mut bytes = Vec::new();
@@ -170,7 +170,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("config.toml");
         fs::write(&path, "a = 1\n").unwrap();
-        let document = Document::read(&path, &|_| None, avocet_config::References::All).unwrap();
+        let document =
+            ConfigDocument::read(&path, &|_| None, avocet_config::UsedReferences::All).unwrap();
         let watch = FileWatch::new(&Global { config: None, log: None }, &document);
         (directory, path, watch)
     }

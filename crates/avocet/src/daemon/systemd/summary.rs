@@ -12,19 +12,19 @@ use crate::redaction;
 const ERROR_CHARACTERS: usize = 100;
 
 /// Describes the state of the daemon in one line.
-pub(super) async fn summary(daemon: &RunningDaemon) -> String {
+pub(super) async fn daemon_summary(daemon: &RunningDaemon) -> String {
     let log = daemon.log_status().await.ok();
     let parts = [format!("ready; {} answers", daemon.reloader().model())].into_iter();
-    let parts = parts.chain(channels(daemon.channels(), &redaction::redactor()));
+    let parts = parts.chain(failing_channels(daemon.channels(), &redaction::shared_redactor()));
     parts
-        .chain(log.as_ref().map(queues))
+        .chain(log.as_ref().map(queues_text))
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
         .join("; ")
 }
 
 /// Describes each channel that is down.
-fn channels(channels: &ChannelRegistry, redactor: &Redactor) -> Vec<String> {
+fn failing_channels(channels: &ChannelRegistry, redactor: &Redactor) -> Vec<String> {
     let down = channels.all_channels().into_iter().filter_map(|channel| match channel.health() {
         Health::Up => None,
         Health::Down(why) => {
@@ -38,7 +38,7 @@ fn channels(channels: &ChannelRegistry, redactor: &Redactor) -> Vec<String> {
 }
 
 /// Names the numbers that are not zero; empty while all is done.
-fn queues(log: &LogStatus) -> String {
+fn queues_text(log: &LogStatus) -> String {
     let counted = [
         (log.running, "running"),
         (log.queued, "queued"),
@@ -59,7 +59,7 @@ mod tests {
     fn queues_names_only_what_is_open() {
         let log =
             LogStatus { running: 2, pending: 3, sessions: 9, messages: 70, ..LogStatus::default() };
-        assert_eq!(queues(&log), "2 running, 3 to deliver");
-        assert_eq!(queues(&LogStatus { sessions: 9, ..LogStatus::default() }), "");
+        assert_eq!(queues_text(&log), "2 running, 3 to deliver");
+        assert_eq!(queues_text(&LogStatus { sessions: 9, ..LogStatus::default() }), "");
     }
 }

@@ -10,10 +10,10 @@ use sd_notify::NotifyState;
 
 use crate::daemon::running::RunningDaemon;
 use crate::daemon::stuck::Stuck;
-use crate::environment::environment;
+use crate::environment::read_variable;
 
-use super::summary::summary;
-use super::{is_ready, notify};
+use super::summary::daemon_summary;
+use super::{is_ready, notify_manager};
 
 /// The interval of life checks if systemd sets none.
 const EVERY: Duration = Duration::from_mins(1);
@@ -31,30 +31,30 @@ pub(crate) async fn watch_daemon(daemon: &RunningDaemon, clock: &dyn Clock) -> S
     tokio::select! {
         error = daemon.lost() => error,
         error = look_for_life(daemon, clock) => error,
-        never = report(daemon, clock) => match never {},
+        never = report_status(daemon, clock) => match never {},
     }
 }
 
 /// Reports that the daemon is ready, and then each change of its status.
-async fn report(daemon: &RunningDaemon, clock: &dyn Clock) -> Infallible {
-    if environment("NOTIFY_SOCKET").is_none() {
+async fn report_status(daemon: &RunningDaemon, clock: &dyn Clock) -> Infallible {
+    if read_variable("NOTIFY_SOCKET").is_none() {
         return std::future::pending().await;
     }
     if within(clock, CONNECTING, first_exchanges(daemon, clock)).await.is_err() {
         tracing::warn!("some channels wait for their platform; the daemon is ready without them");
     }
     let every = sd_notify::watchdog_enabled().map_or(STATUS_EVERY, |limit| limit / 2);
-    let mut shown = summary(daemon).await;
+    let mut shown = daemon_summary(daemon).await;
     {
         let mut is_ready = is_ready();
-        notify(&[NotifyState::Ready, NotifyState::Status(&shown)]);
+        notify_manager(&[NotifyState::Ready, NotifyState::Status(&shown)]);
         *is_ready = true;
     }
     loop {
         clock.sleep(every.min(STATUS_EVERY)).await;
-        let now = summary(daemon).await;
+        let now = daemon_summary(daemon).await;
         if now != shown {
-            notify(&[NotifyState::Status(&now)]);
+            notify_manager(&[NotifyState::Status(&now)]);
             shown = now;
         }
     }
@@ -76,7 +76,7 @@ async fn look_for_life(daemon: &RunningDaemon, clock: &dyn Clock) -> StoreError 
         match within(clock, timeout, daemon.ping()).await {
             Ok(Ok(())) => {
                 if limit.is_some() {
-                    notify(&[NotifyState::Watchdog]);
+                    notify_manager(&[NotifyState::Watchdog]);
                 }
             }
             Ok(Err(Stuck::Log(error))) if error.is_final() => return error,

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use avocet_config::{ConfigError, Document};
+use avocet_config::{ConfigDocument, ConfigError};
 use avocet_protocol::daemon::{ConfigFileError, MAX_CONFIG_BYTES};
 use avocet_supervise::run_blocking;
 use avocet_text::plain_io;
@@ -18,12 +18,12 @@ use super::text;
 use crate::components::config_changes::{SortedChanges, changes_between};
 use crate::components::config_file::FileText;
 use crate::components::places::config_place;
-use crate::configuration::{Configuration, Uses};
-use crate::connection::connect;
+use crate::configuration::{Configuration, ConfigurationUse};
+use crate::connection::connect_daemon;
 use crate::context::CommandContext;
-use crate::environment::{environment, given};
+use crate::environment::{absolute_path, read_variable};
 use crate::exit::{Exit, Failure};
-use crate::output::{error, print, warning};
+use crate::output::{print_error, print_text, print_warning};
 use crate::setup::init::start_questions;
 use crate::stderr;
 
@@ -32,19 +32,19 @@ const DEFAULTS: &str = include_str!("defaults.toml");
 
 pub(super) fn get(context: &CommandContext, key: &str) -> Result<Exit, Failure> {
     let file = read(context)?;
-    let mut value = text::get(&file.text, key).map_err(failed)?;
+    let mut value = text::get(&file.text, key).map_err(command_failure)?;
     if value.is_none() {
-        value = text::get(DEFAULTS, key).map_err(failed)?;
+        value = text::get(DEFAULTS, key).map_err(command_failure)?;
         if value.is_some() {
             stderr::write("not set; this is the default\n");
         }
     }
     if let Some(value) = value {
-        print(&format!("{}\n", value.trim_end_matches('\n')))?;
+        print_text(&format!("{}\n", value.trim_end_matches('\n')))?;
         return Ok(Exit::Done);
     }
     let path = file.path.display();
-    Err(failed(match unknown_key(context, &file, key) {
+    Err(command_failure(match unknown_key(context, &file, key) {
         Some(why) => why,
         None => format!("`{key}` is not in {path}, so its default applies"),
     }))
@@ -52,34 +52,40 @@ pub(super) fn get(context: &CommandContext, key: &str) -> Result<Exit, Failure> 
 
 /// Returns the error about a key that does not exist: the one that a file with the key would have.
 fn unknown_key(context: &CommandContext, file: &FileText, key: &str) -> Option<String> {
-    let (text, path) = (text::set(&file.text, key, "").ok()?, text::path(key).ok()?);
-    let references = Uses::Check.references();
-    let checked = Document::parse_with(text, Some(file.path.clone()), &environment, references);
-    let checked = checked.map_err(Failure::from);
+    let (text, path) = (text::set_value(&file.text, key, "").ok()?, text::key_path(key).ok()?);
+    let references = ConfigurationUse::Check.references();
     let checked =
-        checked.and_then(|document| Configuration::of(context, document, Uses::Check)).err()?;
-    let ConfigError { key, message, .. } = checked.error.downcast_ref()?;
+        ConfigDocument::parse_with(text, Some(file.path.clone()), &read_variable, references);
+    let checked = checked.map_err(Failure::from);
+    let checked = checked
+        .and_then(|document| Configuration::of(context, document, ConfigurationUse::Check))
+        .err()?;
+    let ConfigError { key, is_unknown_key, message, .. } = checked.error.downcast_ref()?;
     let is_of_key = key.as_deref().is_some_and(|at| {
         path.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     });
-    (is_of_key && message.starts_with("unknown key")).then(|| message.clone())
+    (is_of_key && *is_unknown_key).then(|| message.clone())
 }
 
-pub(super) async fn set(context: &CommandContext, key: &str, value: &str) -> Result<Exit, Failure> {
+pub(super) async fn set_key(
+    context: &CommandContext,
+    key: &str,
+    value: &str,
+) -> Result<Exit, Failure> {
     let file = read(context)?;
     let from_input = match value {
         "-" => Some(read_value(context, key).await?),
         _ => None,
     };
     let value = from_input.as_deref().unwrap_or(value);
-    let new = text::set(&file.text, key, value).map_err(failed)?;
+    let new = text::set_value(&file.text, key, value).map_err(command_failure)?;
     if text::is_literal_secret(key, value) {
-        file.check_private().map_err(|error| refused(&error))?;
-        warning("the secret is now in the file; a reference such as ${NAME} keeps it out");
+        file.check_private().map_err(|error| file_failure(&error))?;
+        print_warning("the secret is now in the file; a reference such as ${NAME} keeps it out");
     }
-    file.replace(context, &new).map_err(|error| refused(&error))?;
+    file.replace(context, &new).map_err(|error| file_failure(&error))?;
     let changes = changes_of(context, &file, &new).await;
-    print(&set_text(&file, &new, key, changes.as_ref()).map_err(failed)?)?;
+    print_text(&set_text(&file, &new, key, changes.as_ref()).map_err(command_failure)?)?;
     Ok(Exit::Done)
 }
 
@@ -91,7 +97,9 @@ fn set_text(
     changes: Option<&SortedChanges>,
 ) -> Result<String, String> {
     let shown = |text: &str| {
-        Ok::<_, String>(text::literal(text, key)?.map(|it| it.replace("\"(hidden)\"", "(hidden)")))
+        Ok::<_, String>(
+            text::find_literal(text, key)?.map(|it| it.replace("\"(hidden)\"", "(hidden)")),
+        )
     };
     let (now, before) = (shown(new)?.unwrap_or_default(), shown(&file.text).unwrap_or_default());
     let is_same = before.as_ref() == Some(&now);
@@ -104,7 +112,7 @@ fn set_text(
         (true, true) => format!("{now}.\n"),
         (false, true) => format!("{now}; the running daemon uses it within a few seconds.\n"),
         (true, false) => format!("{now}; the running daemon uses it after a restart.\n"),
-        (false, false) => format!("{now}.\n{}", described(changes)),
+        (false, false) => format!("{now}.\n{}", describe_changes(changes)),
     })
 }
 
@@ -116,32 +124,34 @@ async fn read_value(context: &CommandContext, key: &str) -> Result<String, Failu
         return tokio::select! {
             // The terminal shows what is typed again after Ctrl-C, too.
             biased;
-            pressed = tokio::signal::ctrl_c() => Err(interrupted(pressed)),
+            pressed = tokio::signal::ctrl_c() => Err(interrupted_failure(pressed)),
             answer = questions.ask_secret(&question) => answer,
         };
     }
     let text =
         run_blocking(|| io::read_to_string(io::stdin().take(MAX_CONFIG_BYTES as u64))).await?;
     let text = text.map_err(|error| {
-        failed(format!("cannot read the value from standard input: {}", plain_io(&error)))
+        command_failure(format!("cannot read the value from standard input: {}", plain_io(&error)))
     })?;
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 /// Opens an editor on a draft, until the draft can be used or the person gives up. Edits that are
 /// not saved stay in the draft for the next time.
-pub(super) async fn edit(context: &CommandContext) -> Result<Exit, Failure> {
+pub(super) async fn edit_file(context: &CommandContext) -> Result<Exit, Failure> {
     let file = read(context)?;
-    let draft = Draft::beside(&file.path)?;
+    let draft = Draft::create_beside(&file.path)?;
     // From now on, Ctrl-C does not end this process: in the editor, it is a key like others.
     let mut interrupts = signal(SignalKind::interrupt())?;
-    if !draft.differs(&file.text) || !continues(context, &file, &draft, &mut interrupts).await? {
+    if !draft.differs(&file.text)
+        || !asks_to_continue(context, &file, &draft, &mut interrupts).await?
+    {
         draft.write(&file.text)?;
     }
     let edited = edit_draft(context, &file, &draft, &mut interrupts).await;
     let is_kept = edited.is_err() && io::stdin().is_terminal() && draft.differs(&file.text);
     if is_kept {
-        print("Your edits are kept: `avocet config edit` offers them again.\n")?;
+        print_text("Your edits are kept: `avocet config edit` offers them again.\n")?;
     } else {
         draft.remove();
     }
@@ -149,7 +159,7 @@ pub(super) async fn edit(context: &CommandContext) -> Result<Exit, Failure> {
 }
 
 /// Asks whether to go on with the draft of an earlier edit.
-async fn continues(
+async fn asks_to_continue(
     context: &CommandContext,
     file: &FileText,
     draft: &Draft,
@@ -157,7 +167,7 @@ async fn continues(
 ) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
         let path = draft.path.display();
-        return Err(failed(format!(
+        return Err(command_failure(format!(
             "{path} has edits that are not saved; run `avocet config edit` on a terminal, or delete it"
         )));
     }
@@ -171,7 +181,7 @@ async fn continues(
     let mut questions = start_questions(&context.root)?;
     tokio::select! {
         biased;
-        _ = interrupts.recv() => Err(interrupted(Ok(()))),
+        _ = interrupts.recv() => Err(interrupted_failure(Ok(()))),
         answer = questions.is_yes(question) => answer,
     }
 }
@@ -186,43 +196,45 @@ async fn edit_draft(
         run_editor(draft.path.clone()).await?;
         while interrupts.recv().now_or_never().flatten().is_some() {}
         let new = fs::read_to_string(&draft.path).map_err(|error| {
-            failed(format!("cannot read the edited copy: {}", plain_io(&error)))
+            command_failure(format!("cannot read the edited copy: {}", plain_io(&error)))
         })?;
         if new == file.text {
-            print("Nothing has changed.\n")?;
+            print_text("Nothing has changed.\n")?;
             return Ok(Exit::Done);
         }
         let failure = match save(context, file, &new).await {
             Err(failure) if io::stdin().is_terminal() => failure,
             done => return done,
         };
-        error(&format!("{:#}", failure.error));
+        print_error(&format!("{:#}", failure.error));
         let mut questions = start_questions(&context.root)?;
         let edits_again = tokio::select! {
             biased;
-            _ = interrupts.recv() => return Err(interrupted(Ok(()))),
+            _ = interrupts.recv() => return Err(interrupted_failure(Ok(()))),
             answer = questions.is_yes("Edit the file again?") => answer?,
         };
         if !edits_again {
-            return Err(failed("the configuration is unchanged".to_owned()));
+            return Err(command_failure("the configuration is unchanged".to_owned()));
         }
     }
 }
 
 /// The end of a command after Ctrl-C at a question.
-fn interrupted(pressed: io::Result<()>) -> Failure {
+fn interrupted_failure(pressed: io::Result<()>) -> Failure {
     match pressed {
-        Ok(()) => failed("interrupted; the configuration is unchanged".to_owned()),
+        Ok(()) => command_failure("interrupted; the configuration is unchanged".to_owned()),
         Err(error) => error.into(),
     }
 }
 
 /// Writes a text that can be used, and says when its changes are in use.
 async fn save(context: &CommandContext, file: &FileText, new: &str) -> Result<Exit, Failure> {
-    file.replace(context, new).map_err(|error| refused(&error))?;
+    file.replace(context, new).map_err(|error| file_failure(&error))?;
     let changes = changes_of(context, file, new).await;
     let path = file.path.display();
-    print(&changes.map_or_else(|| format!("{path} is changed.\n"), |it| described(&it)))?;
+    print_text(
+        &changes.map_or_else(|| format!("{path} is changed.\n"), |it| describe_changes(&it)),
+    )?;
     Ok(Exit::Done)
 }
 
@@ -243,11 +255,11 @@ pub(super) fn warn_of_unresolved(unresolved: &BTreeSet<String>, old: &str, new: 
     let keys: Vec<&str> = unresolved.iter().filter(is_changed).map(String::as_str).collect();
     if !keys.is_empty() {
         let keys = keys.join(", ");
-        warning(&format!("references without a value here were not compared: {keys}"));
+        print_warning(&format!("references without a value here were not compared: {keys}"));
     }
 }
 
-fn described(changes: &SortedChanges) -> String {
+fn describe_changes(changes: &SortedChanges) -> String {
     let lists = [
         (&changes.live, "The running daemon uses these keys within a few seconds"),
         (&changes.waiting, "These keys need a restart of the daemon"),
@@ -261,17 +273,19 @@ fn described(changes: &SortedChanges) -> String {
 }
 
 async fn has_daemon(context: &CommandContext) -> bool {
-    let Ok(configuration) = Configuration::load(context, Uses::Daemon) else { return false };
-    matches!(connect(context, &configuration).await, Ok(Some(_)))
+    let Ok(configuration) = Configuration::load(context, ConfigurationUse::Daemon) else {
+        return false;
+    };
+    matches!(connect_daemon(context, &configuration).await, Ok(Some(_)))
 }
 
 pub(super) fn read(context: &CommandContext) -> Result<FileText, Failure> {
     let path = config_place(&context.cli).ok_or_else(|| {
-        failed(
+        command_failure(
             "there is no home directory, so the file has no place; give --config FILE".to_owned(),
         )
     })?;
-    FileText::read(given(&path)?).map_err(|error| refused(&error))
+    FileText::read(absolute_path(&path)?).map_err(|error| file_failure(&error))
 }
 
 /// The ending tells editors that the text is TOML.
@@ -284,11 +298,11 @@ struct Draft {
 
 impl Draft {
     /// Removes copies of older versions, which had a random name and stayed after a crash.
-    fn beside(file: &Path) -> Result<Self, Failure> {
+    fn create_beside(file: &Path) -> Result<Self, Failure> {
         let directory = file.parent().filter(|directory| directory.is_dir());
         let directory = directory.ok_or_else(|| {
             let path = file.display();
-            failed(format!("the directory of {path} does not exist; make it first"))
+            command_failure(format!("the directory of {path} does not exist; make it first"))
         })?;
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let name = entry.file_name();
@@ -309,7 +323,7 @@ impl Draft {
     fn write(&self, text: &str) -> Result<(), Failure> {
         self.remove();
         write_new(&self.path, text).map_err(|error| {
-            failed(format!("cannot write {}: {}", self.path.display(), plain_io(&error)))
+            command_failure(format!("cannot write {}: {}", self.path.display(), plain_io(&error)))
         })
     }
 
@@ -325,7 +339,7 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
 
 /// Runs the editor of the person on a file, and waits for its end.
 async fn run_editor(path: PathBuf) -> Result<(), Failure> {
-    let editor = ["VISUAL", "EDITOR"].into_iter().find_map(environment);
+    let editor = ["VISUAL", "EDITOR"].into_iter().find_map(read_variable);
     let editor = editor.unwrap_or_else(|| "vi".to_owned());
     let mut words = editor.split_whitespace().map(str::to_owned);
     let program = words.next().unwrap_or_else(|| "vi".to_owned());
@@ -334,19 +348,19 @@ async fn run_editor(path: PathBuf) -> Result<(), Failure> {
     let ended = run_blocking(move || command.status()).await?;
     match ended {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(failed(format!("the editor {program} failed: {status}"))),
-        Err(error) => Err(failed(format!(
+        Ok(status) => Err(command_failure(format!("the editor {program} failed: {status}"))),
+        Err(error) => Err(command_failure(format!(
             "cannot run the editor {program}: {}; set VISUAL or EDITOR",
             plain_io(&error)
         ))),
     }
 }
 
-pub(super) fn failed(message: String) -> Failure {
+pub(super) fn command_failure(message: String) -> Failure {
     Failure::new(Exit::Failed, message)
 }
 
-pub(super) fn refused(error: &ConfigFileError) -> Failure {
+pub(super) fn file_failure(error: &ConfigFileError) -> Failure {
     let exit = match error {
         ConfigFileError::Unusable(_) | ConfigFileError::TooLong(_) => Exit::Configuration,
         ConfigFileError::Changed(_) => Exit::TryLater,

@@ -4,7 +4,7 @@
 use avocet_config::is_for_secrets;
 use toml_edit::{DocumentMut, InlineTable, Item, Key, Table, TableLike, Value, value};
 
-use crate::components::mcp::edit::parsed;
+use crate::components::mcp::edit::parse_document;
 use crate::redaction::{HIDDEN, without_login};
 
 /// Returns the value of a key or of a table from the text, without replacing references. Secrets
@@ -13,23 +13,23 @@ use crate::redaction::{HIDDEN, without_login};
 /// # Errors
 /// The reason, as a sentence, if the text is no TOML, or the key is malformed.
 pub(super) fn get(text: &str, key: &str) -> Result<Option<String>, String> {
-    Ok(found(text, key)?.map(|found| match found {
+    Ok(find_item(text, key)?.map(|found| match found {
         Item::Value(Value::String(text)) => text.into_value(),
-        found => toml(found),
+        found => item_text(found),
     }))
 }
 
 /// Works as [`get`], but returns a text in its quotation marks.
-pub(super) fn literal(text: &str, key: &str) -> Result<Option<String>, String> {
-    Ok(found(text, key)?.map(toml))
+pub(super) fn find_literal(text: &str, key: &str) -> Result<Option<String>, String> {
+    Ok(find_item(text, key)?.map(item_text))
 }
 
 /// Returns the path of a key, as errors about the configuration name it.
-pub(super) fn path(key: &str) -> Result<String, String> {
-    Ok(names(key)?.iter().map(Key::get).collect::<Vec<_>>().join("."))
+pub(super) fn key_path(key: &str) -> Result<String, String> {
+    Ok(key_names(key)?.iter().map(Key::get).collect::<Vec<_>>().join("."))
 }
 
-fn toml(item: Item) -> String {
+fn item_text(item: Item) -> String {
     match item {
         Item::Value(mut value) => {
             value.decor_mut().clear();
@@ -41,14 +41,14 @@ fn toml(item: Item) -> String {
 }
 
 /// Finds a key or a table, without its secrets.
-fn found(text: &str, key: &str) -> Result<Option<Item>, String> {
-    let document = parsed(text)?;
-    let names = names(key)?;
+fn find_item(text: &str, key: &str) -> Result<Option<Item>, String> {
+    let document = parse_document(text)?;
+    let names = key_names(key)?;
     let found = names.iter().try_fold(document.as_item(), |item, name| {
         item.as_table_like().and_then(|table| table.get(name.get()))
     });
     let Some(mut found) = found.cloned() else { return Ok(None) };
-    hide(&mut found, &path(key)?);
+    hide_secrets(&mut found, &key_path(key)?);
     Ok(Some(found))
 }
 
@@ -56,9 +56,9 @@ fn found(text: &str, key: &str) -> Result<Option<Item>, String> {
 ///
 /// # Errors
 /// The reason, as a sentence, if the text is no TOML, or the key cannot have a value.
-pub(super) fn set(text: &str, key: &str, new: &str) -> Result<String, String> {
-    let mut document = parsed(text)?;
-    let names = names(key)?;
+pub(super) fn set_value(text: &str, key: &str, new: &str) -> Result<String, String> {
+    let mut document = parse_document(text)?;
+    let names = key_names(key)?;
     let Some((last, tables)) = names.split_last() else { return Err("there is no key".to_owned()) };
     let mut table: &mut dyn TableLike = document.as_table_mut();
     let mut is_inline = false;
@@ -90,7 +90,7 @@ pub(super) fn is_literal_secret(key: &str, value: &str) -> bool {
     is_for_secrets(key) && !value.contains("${")
 }
 
-fn names(key: &str) -> Result<Vec<Key>, String> {
+fn key_names(key: &str) -> Result<Vec<Key>, String> {
     let wrong = |_| format!("{key:?} is not a key; write it like agents.defaults.model");
     Key::parse(key).map_err(wrong)
 }
@@ -103,18 +103,18 @@ fn new_table() -> Item {
     Item::Table(table)
 }
 
-fn hide(item: &mut Item, path: &str) {
+fn hide_secrets(item: &mut Item, path: &str) {
     match item {
         Item::Value(value) => hide_value(value, path),
         Item::Table(table) => {
             for (name, item) in table.iter_mut() {
-                hide(item, &format!("{path}.{}", name.get()));
+                hide_secrets(item, &format!("{path}.{}", name.get()));
             }
         }
         Item::ArrayOfTables(tables) => {
             for table in tables.iter_mut() {
                 for (name, item) in table.iter_mut() {
-                    hide(item, &format!("{path}.{}", name.get()));
+                    hide_secrets(item, &format!("{path}.{}", name.get()));
                 }
             }
         }
@@ -202,14 +202,14 @@ mod tests {
             ("agents.defaults.max_children", "2", "[\"a/c\"]\n", "[\"a/c\"]\nmax_children = 2\n"),
         ];
         for (key, new, from, to) in table {
-            assert_eq!(set(TEXT, key, new).unwrap(), TEXT.replacen(from, to, 1), "{key}");
+            assert_eq!(set_value(TEXT, key, new).unwrap(), TEXT.replacen(from, to, 1), "{key}");
         }
-        assert_eq!(set("", "log.level", "debug").unwrap(), "[log]\nlevel = \"debug\"\n");
-        assert_eq!(set("", "a.token", "123").unwrap(), "[a]\ntoken = \"123\"\n");
-        assert_eq!(set("", "data_dir", "/x").unwrap(), "data_dir = \"/x\"\n");
-        let added = set(TEXT, "budgets.day_usd", "5").unwrap();
+        assert_eq!(set_value("", "log.level", "debug").unwrap(), "[log]\nlevel = \"debug\"\n");
+        assert_eq!(set_value("", "a.token", "123").unwrap(), "[a]\ntoken = \"123\"\n");
+        assert_eq!(set_value("", "data_dir", "/x").unwrap(), "data_dir = \"/x\"\n");
+        let added = set_value(TEXT, "budgets.day_usd", "5").unwrap();
         assert_eq!(added, format!("{TEXT}\n[budgets]\nday_usd = 5\n"));
-        assert!(set(TEXT, "agents.defaults", "5").is_err());
-        assert!(set(TEXT, "agents.defaults.model.x", "5").is_err());
+        assert!(set_value(TEXT, "agents.defaults", "5").is_err());
+        assert!(set_value(TEXT, "agents.defaults.model.x", "5").is_err());
     }
 }

@@ -55,7 +55,7 @@ impl Additions {
     /// # Errors
     /// The reason, as a sentence, if the text is no TOML or has a table of the same name.
     pub(super) fn added_to(&self, text: &str) -> Result<String, String> {
-        let mut document = parsed(text)?;
+        let mut document = parse_document(text)?;
         if let Some(provider) = &self.provider {
             insert(&mut document, "providers", &provider.name, provider.table())?;
         }
@@ -75,10 +75,10 @@ impl AddedProvider {
         let mut table = Table::new();
         table.insert("kind", value(&self.kind));
         if let Some(url) = &self.base_url {
-            table.insert("base_url", value(literal(url)));
+            table.insert("base_url", value(string_literal(url)));
         }
         if let Some(key) = &self.api_key {
-            table.insert("api_key", value(literal(key.expose())));
+            table.insert("api_key", value(string_literal(key.expose())));
         }
         table
     }
@@ -90,9 +90,9 @@ impl AddedBot {
         if let Some(name) = &self.name {
             table.decor_mut().set_prefix(format!("\n# The bot {}.\n", in_comment(name)));
         }
-        table.insert("token", value(literal(self.token.expose())));
+        table.insert("token", value(string_literal(self.token.expose())));
         if let Some(url) = &self.api_url {
-            table.insert("api_url", value(literal(url)));
+            table.insert("api_url", value(string_literal(url)));
         }
         if let Some(OwnerCandidate { id, name, .. }) = &self.owner {
             let id = i64::try_from(*id).unwrap_or(i64::MAX);
@@ -109,7 +109,7 @@ impl AddedBot {
 }
 
 /// Returns a text in which no reference is resolved.
-fn literal(text: &str) -> String {
+fn string_literal(text: &str) -> String {
     text.replace("${", "$${")
 }
 
@@ -118,19 +118,19 @@ fn in_comment(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).collect::<String>().trim().to_owned()
 }
 
-fn parsed(text: &str) -> Result<DocumentMut, String> {
+fn parse_document(text: &str) -> Result<DocumentMut, String> {
     text.parse().map_err(|error: TomlError| format!("it is not TOML: {}", error.message()))
 }
 
 /// Returns the tables of `[SECTION.NAME]`.
-fn section<'d>(document: &'d DocumentMut, section: &str) -> Option<&'d dyn TableLike> {
+fn find_section<'d>(document: &'d DocumentMut, section: &str) -> Option<&'d dyn TableLike> {
     document.get(section).and_then(Item::as_table_like)
 }
 
 /// Returns the names of the tables of a section.
-pub(super) fn names(text: &str, of: &str) -> Vec<String> {
-    let Ok(document) = parsed(text) else { return Vec::new() };
-    let tables = section(&document, of).into_iter().flat_map(TableLike::iter);
+pub(super) fn section_names(text: &str, of: &str) -> Vec<String> {
+    let Ok(document) = parse_document(text) else { return Vec::new() };
+    let tables = find_section(&document, of).into_iter().flat_map(TableLike::iter);
     tables.map(|(name, _)| name.to_owned()).collect()
 }
 
@@ -140,7 +140,7 @@ fn insert(
     name: &str,
     mut table: Table,
 ) -> Result<(), String> {
-    let tables = below(document.as_item_mut(), section)?;
+    let tables = table_below(document.as_item_mut(), section)?;
     let is_inline = tables.is_inline_table();
     let unusable = || format!("`{section}` is not a table of tables");
     let tables = tables.as_table_like_mut().ok_or_else(unusable)?;
@@ -157,17 +157,17 @@ fn insert(
 
 /// Returns the configured model of all agents.
 pub(super) fn model_of(text: &str) -> Option<String> {
-    let document = parsed(text).ok()?;
+    let document = parse_document(text).ok()?;
     let model = document.get("agents")?.get("defaults")?.get("model")?;
     model.as_str().map(str::to_owned)
 }
 
 /// Sets the model of all agents, or adds a fallback to theirs.
 fn set_model(document: &mut DocumentMut, model: &str) -> Result<(), String> {
-    let agents = below(document.as_item_mut(), "agents")?;
-    let defaults = below(agents, "defaults")?;
+    let agents = table_below(document.as_item_mut(), "agents")?;
+    let defaults = table_below(agents, "defaults")?;
     let defaults = defaults.as_table_like_mut().ok_or("`agents.defaults` is not a table")?;
-    let model = literal(model);
+    let model = string_literal(model);
     let Some(main) = defaults.get("model") else {
         defaults.insert("model", value(model));
         return Ok(());
@@ -186,7 +186,7 @@ fn set_model(document: &mut DocumentMut, model: &str) -> Result<(), String> {
 
 /// Returns a table below another one, and adds it if it is missing. A new table has a header of its own
 /// only if it has values.
-fn below<'a>(above: &'a mut Item, name: &str) -> Result<&'a mut Item, String> {
+fn table_below<'a>(above: &'a mut Item, name: &str) -> Result<&'a mut Item, String> {
     let missing = if above.is_inline_table() {
         Item::Value(Value::InlineTable(InlineTable::new()))
     } else {

@@ -40,8 +40,8 @@ fn added_to_keeps_the_text_that_is_there() {
     let expected = text.replace("model = \"a/b\"\n", fallback);
     assert!(added.starts_with(&expected), "the model stays, and gets a fallback: {added}");
     assert_eq!(model_of(&added).as_deref(), Some("a/b"));
-    assert_eq!(names(&added, "providers"), ["a", "anthropic"]);
-    assert_eq!(names(&added, "channels"), ["telegram"]);
+    assert_eq!(section_names(&added, "providers"), ["a", "anthropic"]);
+    assert_eq!(section_names(&added, "channels"), ["telegram"]);
 }
 
 #[test]
@@ -75,6 +75,6 @@ fn added_to_refuses_a_name_that_exists_and_a_text_that_is_no_toml() {
 #[test]
 fn added_to_an_inline_table_stays_inline() {
     let added = additions().added_to("providers = { a = { kind = \"openai\" } }\n").unwrap();
-    assert_eq!(names(&added, "providers"), ["a", "anthropic"]);
+    assert_eq!(section_names(&added, "providers"), ["a", "anthropic"]);
     assert_eq!(added.matches("providers").count(), 1, "{added}");
 }

@@ -9,7 +9,7 @@ use avocet_text::Secret;
 
 use super::additions::{AddedBot, Additions};
 use super::known_bots::KnownBot;
-use super::questions::say;
+use super::questions::print_lines;
 use super::{InitRun, registered_bots, secret_from};
 use crate::exit::{Exit, Failure};
 use crate::registry;
@@ -29,20 +29,20 @@ impl InitRun<'_> {
                     None => return Ok(()),
                 },
             };
-            match self.introduced(&bot).await? {
+            match self.introduce_bot(&bot).await? {
                 Ok((setup, introduction)) => break (bot, setup, introduction),
                 Err(why) if self.questions.is_none() => {
                     let message = format!("{why}; nothing was written");
                     return Err(Failure::new(Exit::Failed, message));
                 }
-                Err(why) => say(&format!("{why}.\n"))?,
+                Err(why) => print_lines(&format!("{why}.\n"))?,
             }
             last = Some(bot);
             is_tested = true;
         };
-        say(&format!("The bot is {}.\n", introduction.name))?;
+        print_lines(&format!("The bot is {}.\n", introduction.name))?;
         for hint in &introduction.hints {
-            say(&format!("  {hint}\n"))?;
+            print_lines(&format!("  {hint}\n"))?;
         }
         bot.owner = self.owner(setup.as_ref(), &introduction).await?;
         bot.name = Some(introduction.name);
@@ -82,20 +82,20 @@ impl InitRun<'_> {
                 ("", _) => return Ok(last),
                 ("-", _) => return Ok(None),
                 (_, Some(bot)) => return Ok(Some(self.bot_with_token(bot, token))),
-                (_, None) => say(&bots.no_token_text())?,
+                (_, None) => print_lines(&bots.no_token_text())?,
             }
         }
     }
 
     /// Tests a token on its platform. The inner error is the reason why the bot cannot be used, as a
     /// sentence.
-    async fn introduced(
+    async fn introduce_bot(
         &self,
         bot: &AddedBot,
     ) -> Result<Result<(Arc<dyn BotSetup>, BotIntroduction), String>, Failure> {
         let additions = Additions { bot: Some(bot.clone()), ..self.additions.clone() };
         let made = self.candidate(&additions).and_then(|(document, settings)| {
-            Ok(registry::channels(&document, &settings, &self.context.clock)?)
+            Ok(registry::make_channels(&document, &settings, &self.context.clock)?)
         });
         let channels = match made {
             Ok(made) => made.channels,
@@ -110,7 +110,7 @@ impl InitRun<'_> {
             let message = format!("{label} cannot be set up here");
             return Err(Failure::new(Exit::Failed, message));
         };
-        say(&format!("Asking {label} about the bot...\n"))?;
+        print_lines(&format!("Asking {label} about the bot...\n"))?;
         let checks = channel.probe().await;
         let is_bad = |check: &&Check| check.state == CheckState::Bad;
         if let Some(Check { says, fix, .. }) = checks.iter().find(is_bad) {
@@ -137,8 +137,8 @@ impl InitRun<'_> {
         }
         let Some(questions) = &mut self.questions else { return Ok(None) };
         if let Some(invitation) = &introduction.invitation {
-            say(&format!("To become the owner, {invitation}\n"))?;
-            say("Waiting for the message; Enter skips this.\n")?;
+            print_lines(&format!("To become the owner, {invitation}\n"))?;
+            print_lines("Waiting for the message; Enter skips this.\n")?;
         }
         let mut refused = Vec::new();
         loop {
@@ -152,12 +152,12 @@ impl InitRun<'_> {
             let candidate = match found {
                 Ok(candidate) => candidate,
                 Err(why) => {
-                    say(&format!("The bot has no owner yet: {why}.\n"))?;
+                    print_lines(&format!("The bot has no owner yet: {why}.\n"))?;
                     return Ok(None);
                 }
             };
             let OwnerCandidate { id, name, reason } = &candidate;
-            say(&format!("{name}, id {id}, {reason}.\n"))?;
+            print_lines(&format!("{name}, id {id}, {reason}.\n"))?;
             if questions.is_yes("Is this you, the owner of the bot?").await? {
                 return Ok(Some(candidate));
             }

@@ -8,8 +8,8 @@ use avocet_text::{PlainTable, nearest};
 use super::InitRun;
 use super::additions::{AddedProvider, model_of};
 use super::offer::{ModelTest, NoList};
-use super::presets::{Preset, chatting, default_model};
-use super::questions::{Questions, say};
+use super::presets::{Preset, chat_models, default_model};
+use super::questions::{Questions, print_lines};
 use crate::exit::{Exit, Failure};
 
 const SECRET_AS_MODEL: &str = "That looks like a key or a token, so it was not used. The token of the bot comes \
@@ -27,13 +27,13 @@ impl InitRun<'_> {
         models: &[OfferedModel],
     ) -> Result<Option<NoList>, Failure> {
         let all: Vec<String> = models.iter().map(|model| model.name.clone()).collect();
-        let offered = chatting(&all);
+        let offered = chat_models(&all);
         let preset = Preset::named(provider.name.trim_end_matches(|c: char| c.is_ascii_digit()));
         let default = default_model(preset, &offered);
         let mut refused = None;
         let (model, is_tested) = loop {
             let model = match (&self.args.model, &mut self.questions) {
-                (Some(model), _) if refused.is_none() => checked(model, provider, &all)?,
+                (Some(model), _) if refused.is_none() => check_model(model, provider, &all)?,
                 (_, Some(questions)) => ask_model(questions, models, &all, default).await?,
                 (_, None) => default.map(str::to_owned).ok_or_else(|| {
                     let message = format!("{} has no list of models; give --model", provider.name);
@@ -44,12 +44,12 @@ impl InitRun<'_> {
             if all.is_empty() || provider.api_key.is_none() || refused.as_ref() == Some(&model) {
                 break (model, false);
             }
-            say(&format!("Testing {model} with a short question...\n"))?;
+            print_lines(&format!("Testing {model} with a short question...\n"))?;
             match self.test_model(provider, &model).await {
                 ModelTest::Passed => break (model, true),
                 ModelTest::Unknown(why) => {
                     let why = why.trim_end_matches('.');
-                    say(&format!(
+                    print_lines(&format!(
                         "  {model} is untested: {why}; the first message will show whether it works\n"
                     ))?;
                     break (model, true);
@@ -62,7 +62,7 @@ impl InitRun<'_> {
                         let message = format!("{message}; nothing was written");
                         return Err(Failure::new(Exit::Failed, message));
                     }
-                    say(&format!(
+                    print_lines(&format!(
                         "{message}. Choose another model, or this one again to keep it.\n"
                     ))?;
                     refused = Some(model);
@@ -70,7 +70,7 @@ impl InitRun<'_> {
             }
         };
         let name = format!("{}/{model}", provider.name);
-        say(&match model_of(&self.file.text) {
+        print_lines(&match model_of(&self.file.text) {
             Some(main) if main != name => format!(
                 "The model stays {main}, and {name} answers if it fails. To change that: avocet config set \
                  agents.defaults.model {name}\n"
@@ -78,7 +78,7 @@ impl InitRun<'_> {
             _ => format!("The model is {name}.\n"),
         })?;
         for hint in self.model_hints(provider, &model, is_tested).await {
-            say(&format!("  {hint}\n"))?;
+            print_lines(&format!("  {hint}\n"))?;
         }
         self.additions.provider = Some(provider.clone());
         self.additions.model = Some(name);
@@ -93,27 +93,27 @@ async fn ask_model(
     all: &[String],
     default: Option<&str>,
 ) -> Result<String, Failure> {
-    let mut shown = first_shown(chatting(all), default);
-    say(&table(models, &shown))?;
+    let mut shown = first_shown(chat_models(all), default);
+    print_lines(&models_table(models, &shown))?;
     loop {
         let usual = usual_of(&shown, default);
         let enter = usual.map_or_else(String::new, |name| format!("; Enter: {name}"));
         let question = format!("Model (a number, a name, or a part of it{enter}):");
         let answer = questions.ask(&question).await?;
-        match (pick(&answer, &shown, all), usual) {
+        match (pick_model(&answer, &shown, all), usual) {
             (Pick::Default, Some(usual)) => return Ok(usual.to_owned()),
-            (Pick::Default, None) => say("Name a model.\n")?,
+            (Pick::Default, None) => print_lines("Name a model.\n")?,
             (Pick::Model(model), _) if all.contains(&model) => return Ok(model),
-            _ if questions.is_like_secret(&answer) => say(SECRET_AS_MODEL)?,
+            _ if questions.is_like_secret(&answer) => print_lines(SECRET_AS_MODEL)?,
             (Pick::Model(model), _) => return Ok(model),
             (Pick::Several(found), _) => {
                 shown = first_shown(found, default);
-                say(&table(models, &shown))?;
+                print_lines(&models_table(models, &shown))?;
             }
-            (Pick::OtherUse, _) => say(&format!(
+            (Pick::OtherUse, _) => print_lines(&format!(
                 "The models with {answer:?} in their name are not for chats; a full name is taken.\n"
             ))?,
-            (Pick::Nothing, _) => say(&format!("There is no model {answer:?}.\n"))?,
+            (Pick::Nothing, _) => print_lines(&format!("There is no model {answer:?}.\n"))?,
         }
     }
 }
@@ -145,7 +145,7 @@ enum Pick<'m> {
 }
 
 /// Reads the answer to the question for a model. Without a list, every name is good.
-fn pick<'m>(answer: &str, shown: &[&'m str], all: &'m [String]) -> Pick<'m> {
+fn pick_model<'m>(answer: &str, shown: &[&'m str], all: &'m [String]) -> Pick<'m> {
     if answer.is_empty() {
         return Pick::Default;
     }
@@ -159,7 +159,7 @@ fn pick<'m>(answer: &str, shown: &[&'m str], all: &'m [String]) -> Pick<'m> {
     }
     let word = answer.to_lowercase();
     let contains = |name: &str| name.to_lowercase().contains(&word);
-    let found: Vec<&str> = chatting(all).into_iter().filter(|name| contains(name)).collect();
+    let found: Vec<&str> = chat_models(all).into_iter().filter(|name| contains(name)).collect();
     match found.as_slice() {
         [] if all.iter().any(|name| contains(name)) => Pick::OtherUse,
         [] => Pick::Nothing,
@@ -169,7 +169,7 @@ fn pick<'m>(answer: &str, shown: &[&'m str], all: &'m [String]) -> Pick<'m> {
 }
 
 /// Lists models by number, as far as they fit.
-fn table(models: &[OfferedModel], shown: &[&str]) -> String {
+fn models_table(models: &[OfferedModel], shown: &[&str]) -> String {
     let mut table = PlainTable::with_head(&["", "model", "context", "$ per million in/out"]);
     for (place, name) in shown.iter().take(SHOWN).enumerate() {
         let facts = models.iter().find(|model| model.name == *name).map(|model| model.facts);
@@ -190,7 +190,7 @@ fn table(models: &[OfferedModel], shown: &[&str]) -> String {
 }
 
 /// Checks the model of the command line against the list.
-fn checked(model: &str, provider: &AddedProvider, all: &[String]) -> Result<String, Failure> {
+fn check_model(model: &str, provider: &AddedProvider, all: &[String]) -> Result<String, Failure> {
     let own = model.strip_prefix(&format!("{}/", provider.name)).unwrap_or(model);
     let named = all.iter().find(|name| *name == model || *name == own);
     if let Some(name) = named {

@@ -23,9 +23,9 @@ fn pick_reads_numbers_names_and_parts_of_names() {
         ("gamma", Pick::Nothing),
     ];
     for (answer, expected) in table {
-        assert_eq!(pick(answer, &shown, &all), expected, "{answer}");
+        assert_eq!(pick_model(answer, &shown, &all), expected, "{answer}");
     }
-    assert_eq!(pick("any", &[], &[]), model("any"));
+    assert_eq!(pick_model("any", &[], &[]), model("any"));
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn pick_finds_parts_of_names_only_in_models_that_chat() {
         ("image", Pick::OtherUse),
     ];
     for (answer, expected) in table {
-        assert_eq!(pick(answer, &chatting(&all), &all), expected, "{answer}");
+        assert_eq!(pick_model(answer, &chat_models(&all), &all), expected, "{answer}");
     }
 }
 
@@ -65,7 +65,7 @@ fn table_shows_at_most_twenty_models() {
         .iter()
         .map(|name| OfferedModel { name: name.clone(), facts: SourcedFacts::default() })
         .collect();
-    let text = table(&models, &shown);
+    let text = models_table(&models, &shown);
     assert!(text.contains("model-19") && !text.contains("model-20"), "{text}");
     assert!(text.ends_with("... and 3 more; enter a part of a name to find them\n"), "{text}");
 }
@@ -82,9 +82,9 @@ fn checked_model_is_in_the_list_with_or_without_its_provider() {
     for (given, expected) in
         [("gpt-5", "gpt-5"), ("openai/gpt-5", "gpt-5"), ("vendor/model", "vendor/model")]
     {
-        assert_eq!(checked(given, &provider, &all).unwrap(), expected);
+        assert_eq!(check_model(given, &provider, &all).unwrap(), expected);
     }
-    let error = checked("gpt-6", &provider, &all).unwrap_err().error.to_string();
+    let error = check_model("gpt-6", &provider, &all).unwrap_err().error.to_string();
     assert_eq!(error, "openai has no model \"gpt-6\"; did you mean gpt-5?");
-    assert_eq!(checked("openai/any", &provider, &[]).unwrap(), "any");
+    assert_eq!(check_model("openai/any", &provider, &[]).unwrap(), "any");
 }

@@ -69,7 +69,7 @@ impl InitRun<'_> {
     }
 
     /// Makes a model of a provider that is not in the file yet.
-    fn served(
+    fn serve_model(
         &self,
         provider: &AddedProvider,
         model: &str,
@@ -78,7 +78,7 @@ impl InitRun<'_> {
         let additions = Additions { provider: Some(provider.clone()), ..self.additions.clone() };
         let (document, _) = self.candidate(&additions).ok()?;
         let clock = self.context.clock.clone();
-        match registry::model(&document, &provider.name, model, facts, clock).ok()? {
+        match registry::make_model(&document, &provider.name, model, facts, clock).ok()? {
             ConfiguredModel::Served(served) => Some(served),
             ConfiguredModel::Embedded(_) => None,
         }
@@ -87,7 +87,9 @@ impl InitRun<'_> {
     /// Asks a model for a word. The answer costs a few tokens.
     pub(super) async fn test_model(&self, provider: &AddedProvider, model: &str) -> ModelTest {
         let facts = SourcedFacts { max_output: Some(TEST_TOKENS), ..SourcedFacts::default() };
-        let Some(served) = self.served(provider, model, facts) else { return ModelTest::Passed };
+        let Some(served) = self.serve_model(provider, model, facts) else {
+            return ModelTest::Passed;
+        };
         let mut request = ModelRequest {
             messages: vec![Message::user("Say ok")].into(),
             ..ModelRequest::default()
@@ -113,7 +115,7 @@ impl InitRun<'_> {
         model: &str,
         is_tested: bool,
     ) -> Vec<String> {
-        let served = self.served(provider, model, SourcedFacts::default());
+        let served = self.serve_model(provider, model, SourcedFacts::default());
         let (Some(served), clock) = (served, &self.context.clock) else { return Vec::new() };
         let (known, probed) = tokio::join!(
             within(clock.as_ref(), LIMIT, served.known_facts()),

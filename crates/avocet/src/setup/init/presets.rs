@@ -136,7 +136,7 @@ impl Preset {
 }
 
 /// Returns the models that can chat, or all if there seem to be none.
-pub(super) fn chatting(models: &[String]) -> Vec<&str> {
+pub(super) fn chat_models(models: &[String]) -> Vec<&str> {
     let is_other = |name: &str| {
         let name = name.to_lowercase();
         OTHER_USES.iter().any(|word| name.contains(word))
@@ -230,7 +230,7 @@ mod tests {
         let names =
             |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let all = names(&["gpt-5", "gpt-4o-audio", "text-embedding-3", "whisper-1"]);
-        assert_eq!(chatting(&all), ["gpt-5"]);
-        assert_eq!(chatting(&names(&["my-image-model"])), ["my-image-model"]);
+        assert_eq!(chat_models(&all), ["gpt-5"]);
+        assert_eq!(chat_models(&names(&["my-image-model"])), ["my-image-model"]);
     }
 }

@@ -2,11 +2,11 @@
 
 use avocet_text::{Secret, nearest};
 
-use super::additions::{AddedProvider, names};
+use super::additions::{AddedProvider, section_names};
 use super::local::LocalServer;
 use super::offer::NoList;
 use super::presets::{PRESETS, Preset};
-use super::questions::say;
+use super::questions::print_lines;
 use super::{InitRun, secret_from};
 use crate::exit::{Exit, Failure};
 
@@ -38,13 +38,13 @@ impl InitRun<'_> {
                 None => self.ask_key(&local).await?,
             };
             let found = match answer {
-                KeyAnswer::None if is_open => return say(WITHOUT_PROVIDER),
+                KeyAnswer::None if is_open => return print_lines(WITHOUT_PROVIDER),
                 KeyAnswer::None => self.provider_of(None, is_retry).await?,
                 KeyAnswer::Local(server) => Some(server.provider),
                 KeyAnswer::Key(key) => self.provider_of(Some(key), is_retry).await?,
             };
             let Some(provider) = found else { continue };
-            say(&format!("Asking {} for its models...\n", provider.name))?;
+            print_lines(&format!("Asking {} for its models...\n", provider.name))?;
             let offered = match self.offered(&provider).await {
                 Ok(models) => Ok(models),
                 Err(NoList::Missing) => Ok(Vec::new()),
@@ -55,7 +55,7 @@ impl InitRun<'_> {
                 Err(fault) => Some(fault),
             };
             let Some(fault) = fault else { return Ok(()) };
-            self.complain(&provider, &fault)?;
+            self.report_fault(&provider, &fault)?;
             is_retry = true;
         }
     }
@@ -65,12 +65,14 @@ impl InitRun<'_> {
         let Some(questions) = &mut self.questions else {
             let Some(first) = local.first() else { return Ok(KeyAnswer::None) };
             let LocalServer { label, port, .. } = first;
-            say(&format!("Using {label} on this machine, port {port}.\n"))?;
+            print_lines(&format!("Using {label} on this machine, port {port}.\n"))?;
             return Ok(KeyAnswer::Local(first.clone()));
         };
         for (place, LocalServer { label, port, models, .. }) in local.iter().enumerate() {
             let (number, count) = (place + 1, models.len());
-            say(&format!("  {number}  {label} on this machine, port {port}, {count} models\n"))?;
+            print_lines(&format!(
+                "  {number}  {label} on this machine, port {port}, {count} models\n"
+            ))?;
         }
         let otherwise = match local {
             [] => "; Enter for none):".to_owned(),
@@ -81,14 +83,16 @@ impl InitRun<'_> {
         loop {
             let answer = questions.ask_secret(&question).await?;
             if questions.is_like_token(&answer) {
-                say(TOKEN_AS_KEY)?;
+                print_lines(TOKEN_AS_KEY)?;
                 continue;
             }
             let number = if answer.is_empty() { Some(1) } else { answer.parse().ok() };
             match number.map(|number: usize| local.get(number.wrapping_sub(1))) {
                 Some(Some(server)) => return Ok(KeyAnswer::Local(server.clone())),
                 Some(None) if answer.is_empty() => return Ok(KeyAnswer::None),
-                Some(None) if answer.len() < 3 => say("There is no server of this number.\n")?,
+                Some(None) if answer.len() < 3 => {
+                    print_lines("There is no server of this number.\n")?
+                }
                 _ => return Ok(KeyAnswer::Key(answer)),
             }
         }
@@ -146,7 +150,7 @@ impl InitRun<'_> {
 
     /// Returns the name with a number, if the configuration has it already.
     fn free_name(&self, name: &str) -> String {
-        let taken = names(&self.file.text, "providers");
+        let taken = section_names(&self.file.text, "providers");
         let numbered = (2..).map(|number| format!("{name}{number}"));
         let mut names = [name.to_owned()].into_iter().chain(numbered);
         names.find(|name| !taken.contains(name)).unwrap_or_default()
@@ -169,14 +173,14 @@ impl InitRun<'_> {
             match (Preset::named(&answer), guess) {
                 (Some(preset), _) => return Ok(Some(preset)),
                 (None, guess) if answer.is_empty() => return Ok(guess),
-                _ if questions.is_like_secret(&answer) => say(SECRET_AS_PROVIDER)?,
-                _ => say(&format!("{}\n", unknown_provider(&answer).error))?,
+                _ if questions.is_like_secret(&answer) => print_lines(SECRET_AS_PROVIDER)?,
+                _ => print_lines(&format!("{}\n", unknown_provider(&answer).error))?,
             }
         }
     }
 
     /// Shows why a provider cannot be used. Without a terminal, this is the end.
-    fn complain(&self, provider: &AddedProvider, fault: &NoList) -> Result<(), Failure> {
+    fn report_fault(&self, provider: &AddedProvider, fault: &NoList) -> Result<(), Failure> {
         let name = &provider.name;
         let (exit, message) = match fault {
             NoList::Key(detail) => (
@@ -202,7 +206,7 @@ impl InitRun<'_> {
         if self.questions.is_none() {
             return Err(Failure::new(exit, format!("{message}; nothing was written")));
         }
-        say(&format!("{message}.\n"))
+        print_lines(&format!("{message}.\n"))
     }
 }
 

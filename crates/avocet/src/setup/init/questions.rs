@@ -8,7 +8,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwins
 use super::known_bots::KnownBots;
 use super::secret_forms::is_like_secret;
 use crate::exit::{Exit, Failure};
-use crate::output::{erase_rows, print};
+use crate::output::{erase_rows, print_text};
 
 /// The most bytes of an answer.
 const MAX_ANSWER: u64 = 16 * 1024;
@@ -55,14 +55,14 @@ impl Questions {
     /// # Errors
     /// [`Failure`] if the input has ended or cannot be read.
     pub(in crate::setup) async fn ask(&mut self, question: &str) -> Result<String, Failure> {
-        let width = width();
-        let question = format!("{} ", wrapped(question, width));
-        print(&question)?;
+        let width = terminal_width();
+        let question = format!("{} ", wrap_text(question, width));
+        print_text(&question)?;
         let answer = self.line().await?;
         if self.is_like_secret(&answer) && io::stdout().is_terminal() {
             let last = question.lines().last().unwrap_or_default();
             erase_rows((last.chars().count() + answer.chars().count()).div_ceil(width))?;
-            print(&format!("{last}(hidden)\n"))?;
+            print_text(&format!("{last}(hidden)\n"))?;
         }
         Ok(answer)
     }
@@ -74,10 +74,10 @@ impl Questions {
     pub(in crate::setup) async fn ask_secret(&mut self, question: &str) -> Result<String, Failure> {
         let answer = {
             let _hidden = HiddenInput::start()?;
-            print(&format!("{} ", wrapped(question, width())))?;
+            print_text(&format!("{} ", wrap_text(question, terminal_width())))?;
             self.line().await?
         };
-        print(&match answer.chars().count() {
+        print_text(&match answer.chars().count() {
             0 => "\n".to_owned(),
             1 => "(1 character)\n".to_owned(),
             count => format!("({count} characters)\n"),
@@ -94,7 +94,7 @@ impl Questions {
             match self.ask(&format!("{question} [y/n]")).await?.to_lowercase().as_str() {
                 "y" | "yes" => return Ok(true),
                 "n" | "no" => return Ok(false),
-                _ => print("Answer y or n.\n")?,
+                _ => print_text("Answer y or n.\n")?,
             }
         }
     }
@@ -116,18 +116,18 @@ impl Questions {
 }
 
 /// Prints lines, wrapped at words to the width of the terminal.
-pub(in crate::setup) fn say(text: &str) -> Result<(), Failure> {
-    print(&wrapped(text, width()))
+pub(in crate::setup) fn print_lines(text: &str) -> Result<(), Failure> {
+    print_text(&wrap_text(text, terminal_width()))
 }
 
 /// The columns of the terminal; `usize::MAX` without one.
-fn width() -> usize {
+fn terminal_width() -> usize {
     let columns = tcgetwinsize(io::stdout()).map_or(0, |size| usize::from(size.ws_col));
     if columns == 0 { usize::MAX } else { columns }
 }
 
 /// Breaks lines between words. The parts of an indented line have its indent.
-fn wrapped(text: &str, width: usize) -> String {
+fn wrap_text(text: &str, width: usize) -> String {
     let lines: Vec<String> = text.split('\n').map(|line| wrapped_line(line, width)).collect();
     lines.join("\n")
 }
@@ -192,7 +192,7 @@ mod tests {
             ("1  2 3\n", 20, "1  2 3\n"),
         ];
         for (text, width, expected) in table {
-            assert_eq!(wrapped(text, width), expected, "{text:?}");
+            assert_eq!(wrap_text(text, width), expected, "{text:?}");
         }
     }
 }

@@ -18,13 +18,13 @@ use crate::components::mcp::server_name::valid_name;
 use crate::components::places::config_place;
 use crate::configuration::last_version;
 use crate::context::CommandContext;
-use crate::environment::{given, home};
+use crate::environment::{absolute_path, home_directory};
 use crate::exit::{Exit, Failure};
 use crate::input::text_or_stdin;
-use crate::output::warning;
+use crate::output::print_warning;
 use crate::stderr;
 
-use super::import::{self, Imported, LeftOut, literal_secrets, reasons};
+use super::import::{self, Imported, LeftOut, literal_secrets, reasons_text};
 use super::test::{AddedTest, test_added};
 
 const USAGE: &str = "avocet mcp add [OPTIONS] NAME -- COMMAND [ARGUMENT]...
@@ -42,10 +42,10 @@ pub(crate) struct AddArgs {
     source: Source,
     /// Header of each request to the URL; may be repeated. A reference such as ${NAME} keeps a
     /// secret out of the file.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, requires = "url")]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair, requires = "url")]
     header: Vec<(String, String)>,
     /// Variable in the environment of the command; may be repeated.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, requires = "command")]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair, requires = "command")]
     env: Vec<(String, String)>,
     /// File or directory that the command may read; may be repeated.
     #[arg(long, value_name = "PATH", requires = "command")]
@@ -159,7 +159,7 @@ impl ConfigChange {
 }
 
 /// Adds servers to the configuration file.
-pub(crate) fn add(context: &CommandContext, args: AddArgs) -> Result<ConfigChange, Failure> {
+pub(crate) fn add_server(context: &CommandContext, args: AddArgs) -> Result<ConfigChange, Failure> {
     let (replace, is_import) = (args.replace, args.source.from.is_some());
     let Imported { mut servers, mut left_out, mut warnings } = new_servers(args)?;
     warnings.extend(servers.iter().flat_map(literal_secrets));
@@ -172,18 +172,18 @@ pub(crate) fn add(context: &CommandContext, args: AddArgs) -> Result<ConfigChang
         if is_import && !replace {
             left_out.extend(take_existing(text, &mut servers)?);
         }
-        edit::put(text, &servers, replace).map_err(failed)
+        edit::put_servers(text, &servers, replace).map_err(command_failure)
     })?;
     let added = servers.iter().map(|server| server.name.clone()).collect();
     for one in &warnings {
-        warning(one);
+        print_warning(one);
     }
     Ok(ConfigChange { added, left_out, warnings, ..change })
 }
 
 /// Removes the servers that the configuration has already, and returns them with the reason.
 fn take_existing(text: &str, servers: &mut Vec<ServerTable>) -> Result<Vec<LeftOut>, Failure> {
-    let known = edit::list(text).map_err(failed)?;
+    let known = edit::list_servers(text).map_err(command_failure)?;
     let is_known = |server: &ServerTable| known.iter().any(|one| one.name == server.name);
     let (existing, new): (Vec<_>, Vec<_>) = std::mem::take(servers).into_iter().partition(is_known);
     *servers = new;
@@ -197,17 +197,20 @@ fn take_existing(text: &str, servers: &mut Vec<ServerTable>) -> Result<Vec<LeftO
     });
     let left_out: Vec<LeftOut> = left_out.collect();
     if servers.is_empty() {
-        return Err(failed(format!("no server was added:{}", reasons(&left_out))));
+        return Err(command_failure(format!("no server was added:{}", reasons_text(&left_out))));
     }
     Ok(left_out)
 }
 
 /// Removes a server from the configuration file.
-pub(crate) fn remove(context: &CommandContext, args: &RemoveArgs) -> Result<ConfigChange, Failure> {
+pub(crate) fn remove_server(
+    context: &CommandContext,
+    args: &RemoveArgs,
+) -> Result<ConfigChange, Failure> {
     let name = &args.name;
     let change = write(context, |text| {
-        edit::remove(text, name).map_err(failed)?.ok_or_else(|| {
-            failed(format!(
+        edit::remove_server(text, name).map_err(command_failure)?.ok_or_else(|| {
+            command_failure(format!(
                 "the configuration has no [tools.mcp_servers.{name}]; `avocet mcp list` shows all"
             ))
         })
@@ -221,15 +224,15 @@ fn write(
     change: impl FnOnce(&str) -> Result<String, Failure>,
 ) -> Result<ConfigChange, Failure> {
     let path = config_place(&context.cli).ok_or_else(|| {
-        failed("there is no home directory, so the configuration file has no place; give --config FILE")
+        command_failure("there is no home directory, so the configuration file has no place; give --config FILE")
     })?;
-    let file = FileText::read(given(&path)?).map_err(refused)?;
+    let file = FileText::read(absolute_path(&path)?).map_err(file_failure)?;
     let text = change(&file.text)?;
     let is_new = !file.path.exists();
-    file.replace(context, &text).map_err(refused)?;
+    file.replace(context, &text).map_err(file_failure)?;
     Ok(ConfigChange {
         path: file.path.display().to_string(),
-        before: (!is_new).then(|| last_version(&real(&file.path)).display().to_string()),
+        before: (!is_new).then(|| last_version(&real_path(&file.path)).display().to_string()),
         added: Vec::new(),
         removed: Vec::new(),
         left_out: Vec::new(),
@@ -244,16 +247,18 @@ fn new_servers(args: AddArgs) -> Result<Imported, Failure> {
         let text = match &*from {
             "-" => text_or_stdin(Some(from))?,
             path => {
-                let unreadable = |why: String| failed(format!("cannot read {path}: {why}"));
+                let unreadable =
+                    |why: String| command_failure(format!("cannot read {path}: {why}"));
                 let bytes = fs::read(path).map_err(|error| unreadable(plain_io(&error)))?;
                 import::decode_file(bytes).map_err(unreadable)?
             }
         };
-        let home = home().map(|home| home.display().to_string());
-        return import::servers(&text, name.as_deref(), home.as_deref()).map_err(failed);
+        let home = home_directory().map(|home| home.display().to_string());
+        return import::import_servers(&text, name.as_deref(), home.as_deref())
+            .map_err(command_failure);
     }
     let given_name = name.unwrap_or_default();
-    let name = valid_name(&given_name).map_err(failed)?;
+    let name = valid_name(&given_name).map_err(command_failure)?;
     let mut warnings = Vec::new();
     if name != given_name {
         warnings.push(format!("server {given_name:?}: its name here is {name}"));
@@ -266,25 +271,25 @@ fn new_servers(args: AddArgs) -> Result<Imported, Failure> {
         env: env.into_iter().collect::<BTreeMap<_, _>>(),
         url,
         headers: header.into_iter().collect(),
-        read: absolute(&args.read)?,
-        write: absolute(&args.write)?,
+        read: absolute_paths(&args.read)?,
+        write: absolute_paths(&args.write)?,
         hosts: args.host,
     };
     Ok(Imported { servers: vec![server], left_out: Vec::new(), warnings })
 }
 
 /// Completes paths of the command line, because the configuration file stands elsewhere.
-fn absolute(paths: &[PathBuf]) -> Result<Vec<String>, Failure> {
-    paths.iter().map(|path| given(path).map(|path| path.display().to_string())).collect()
+fn absolute_paths(paths: &[PathBuf]) -> Result<Vec<String>, Failure> {
+    paths.iter().map(|path| absolute_path(path).map(|path| path.display().to_string())).collect()
 }
 
 /// The file itself, after all symbolic links.
-fn real(path: &Path) -> PathBuf {
+fn real_path(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// Parses `KEY=VALUE`; a header may also be `KEY: VALUE`.
-fn pair(text: &str) -> Result<(String, String), String> {
+fn parse_pair(text: &str) -> Result<(String, String), String> {
     match text.split_once(['=', ':']) {
         Some((key, value)) if !key.trim().is_empty() => {
             Ok((key.trim().to_owned(), value.trim().to_owned()))
@@ -293,12 +298,12 @@ fn pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
-pub(crate) fn failed(message: impl Into<String>) -> Failure {
+pub(crate) fn command_failure(message: impl Into<String>) -> Failure {
     Failure::new(Exit::Failed, message)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
-pub(crate) fn refused(error: ConfigFileError) -> Failure {
+pub(crate) fn file_failure(error: ConfigFileError) -> Failure {
     let exit = match error {
         ConfigFileError::Unusable(_) => Exit::Configuration,
         _ => Exit::Failed,

@@ -8,20 +8,20 @@ use similar::{ChangeTag, TextDiff};
 const SHOWN: usize = 16;
 
 /// Returns the approved and the present form of a tool as a diff, and the command that approves it.
-pub(crate) fn text(tool: &McpToolView) -> String {
+pub(crate) fn changes_text(tool: &McpToolView) -> String {
     let McpToolView { name, digest, .. } = tool;
     let digest: String = digest.chars().take(SHOWN).collect();
     let server = name.split("__").next().unwrap_or_default();
-    shown(tool)
+    tool_text(tool)
         + &format!(
             "Approve this form with `avocet mcp approve {server} {name} --digest {digest}`.\n"
         )
 }
 
 /// Returns the approved and the present form of a tool as a diff.
-pub(crate) fn shown(tool: &McpToolView) -> String {
+pub(crate) fn tool_text(tool: &McpToolView) -> String {
     let McpToolView { name, state, approved, .. } = tool;
-    let present = form(&McpToolForm {
+    let present = form_text(&McpToolForm {
         tool: tool.tool.clone(),
         description: tool.description.clone(),
         parameters: tool.parameters.clone(),
@@ -29,21 +29,21 @@ pub(crate) fn shown(tool: &McpToolView) -> String {
     });
     match approved {
         Some(approved) => {
-            let old = form(approved);
-            format!("\n{name} has changed since its approval:\n{}", diff(&old, &present))
+            let old = form_text(approved);
+            format!("\n{name} has changed since its approval:\n{}", diff_text(&old, &present))
         }
         None if *state == McpToolState::New => {
-            format!("\n{name} is new:\n{}", diff("", &present))
+            format!("\n{name} is new:\n{}", diff_text("", &present))
         }
         None => format!(
             "\n{name} has changed since its approval. Its present form:\n{}",
-            diff("", &present)
+            diff_text("", &present)
         ),
     }
 }
 
 /// Returns everything that an approval covers.
-fn form(form: &McpToolForm) -> String {
+fn form_text(form: &McpToolForm) -> String {
     let McpToolForm { tool, description, parameters, hints } = form;
     let McpToolHints { read_only, destructive, idempotent, open_world } = hints;
     let mut text = format!("name: {tool}\n{}\n", description.trim_end());
@@ -61,7 +61,7 @@ fn form(form: &McpToolForm) -> String {
 }
 
 /// Returns the lines that differ, and the others around them.
-fn diff(old: &str, new: &str) -> String {
+fn diff_text(old: &str, new: &str) -> String {
     let diff = TextDiff::from_lines(old, new);
     let line = |tag: ChangeTag, line: &str| {
         let mark = match tag {
@@ -101,7 +101,7 @@ mod tests {
             digest: "0123456789abcdef0123".to_owned(),
             approved: Some(approved),
         };
-        let shown = text(&tool);
+        let shown = changes_text(&tool);
         for line in [
             "    Reads a file.\n",
             "  - Only text.\n",
@@ -114,7 +114,7 @@ mod tests {
             assert!(shown.contains(line), "no {line:?} in:\n{shown}");
         }
         assert!(!shown.contains('\u{1b}'), "{shown}");
-        let unknown = text(&McpToolView { approved: None, ..tool });
+        let unknown = changes_text(&McpToolView { approved: None, ..tool });
         assert!(
             unknown.contains("Its present form:\n  + name: read\n  + Reads a file.\n"),
             "{unknown}"

@@ -18,7 +18,7 @@ use crate::components::mcp::server_name::{MAX_NAME, plain_name, shorten_name};
 
 use entry::ServerEntry;
 use known_files::{FoundServer, FoundServers, find_servers};
-use references::{References, variable};
+use references::{References, variable_name};
 
 /// Parts of a variable's name that mean a secret.
 const SECRET_WORDS: [&str; 8] =
@@ -48,7 +48,7 @@ pub(crate) struct LeftOut {
 ///
 /// # Errors
 /// The reason, as a sentence, if the text has another form or no server of it can be used.
-pub(crate) fn servers(
+pub(crate) fn import_servers(
     text: &str,
     only: Option<&str>,
     home: Option<&str>,
@@ -73,7 +73,7 @@ pub(crate) fn servers(
             only.map_or_else(|| "no server".to_owned(), |name| format!("no server {name:?}"));
         return Err(match &**left_out {
             [] => format!("the file has {what} to add"),
-            refused => format!("the file has {what} that can be added:{}", reasons(refused)),
+            refused => format!("the file has {what} that can be added:{}", reasons_text(refused)),
         });
     }
     Ok(imported)
@@ -95,7 +95,7 @@ pub(crate) fn decode_file(bytes: Vec<u8>) -> Result<String, String> {
 }
 
 /// Returns the reasons for the servers that are left out, as a part of a sentence.
-pub(crate) fn reasons(left_out: &[LeftOut]) -> String {
+pub(crate) fn reasons_text(left_out: &[LeftOut]) -> String {
     let reasons = left_out.iter().map(|one| format!(" server {:?}: {}", one.name, one.reason));
     reasons.collect::<Vec<_>>().join(";")
 }
@@ -112,7 +112,7 @@ impl Imported {
             if entry.is_disabled {
                 return Ok(None);
             }
-            converted(&name, entry, references, &mut remarks).map(Some)
+            convert_entry(&name, entry, references, &mut remarks).map(Some)
         });
         let left_out = |reason: String, is_disabled: bool| LeftOut {
             name: shown.clone(),
@@ -150,7 +150,7 @@ impl Imported {
 }
 
 /// Makes the table of a server. Adds remarks about what has changed.
-fn converted(
+fn convert_entry(
     name: &str,
     entry: ServerEntry,
     references: References<'_>,
@@ -226,7 +226,7 @@ fn check_address(url: &str, kind: Option<&str>) -> Result<(), String> {
 /// Returns a remark for each secret that stands in the configuration itself.
 pub(crate) fn literal_secrets(server: &ServerTable) -> Vec<String> {
     let remark = |kind: &str, key: &String| {
-        let variable = variable(&format!("{}_{key}", server.name));
+        let variable = variable_name(&format!("{}_{key}", server.name));
         format!(
             "server {}: {kind} {key} stands in the file in plain text; write ${{{variable}}} there, \
                 and set {variable} in the environment of the daemon",

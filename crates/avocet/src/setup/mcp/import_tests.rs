@@ -1,7 +1,7 @@
 use super::*;
 
 fn one(json: &str) -> Imported {
-    servers(json, None, Some("/home/a")).unwrap()
+    import_servers(json, None, Some("/home/a")).unwrap()
 }
 
 #[test]
@@ -53,13 +53,16 @@ fn servers_of_one_name_leaves_the_others_out() {
         r#"{"mcpServers": {"a": {"command": "x"}, "b": {"command": "${workspaceFolder}/y"}}}"#;
     let names =
         |imported: Imported| imported.servers.into_iter().map(|one| one.name).collect::<Vec<_>>();
-    assert_eq!(names(servers(json, Some("a"), None).unwrap()), ["a"]);
-    assert_eq!(servers(json, Some("z"), None).unwrap_err(), r#"the file has no server "z" to add"#);
-    assert!(servers(json, Some("b"), None).unwrap_err().contains("has no meaning here"));
-    let all = servers(json, None, None).unwrap();
+    assert_eq!(names(import_servers(json, Some("a"), None).unwrap()), ["a"]);
+    assert_eq!(
+        import_servers(json, Some("z"), None).unwrap_err(),
+        r#"the file has no server "z" to add"#
+    );
+    assert!(import_servers(json, Some("b"), None).unwrap_err().contains("has no meaning here"));
+    let all = import_servers(json, None, None).unwrap();
     assert!(all.left_out[0].reason.contains("${workspaceFolder} has no meaning here"));
     assert_eq!(names(all), ["a"]);
-    let single = servers(r#"{"command": "x"}"#, Some("mine"), None).unwrap();
+    let single = import_servers(r#"{"command": "x"}"#, Some("mine"), None).unwrap();
     assert_eq!(names(single), ["mine"]);
 }
 
@@ -86,7 +89,7 @@ fn servers_refuses_other_texts_with_the_reason() {
         (r#"{"mcpServers": {"a": {"url": "http://x", "headers": {"a b": "c"}}}}"#, "a b"),
     ];
     for (text, expected) in table {
-        let refused = servers(text, None, None).unwrap_err();
+        let refused = import_servers(text, None, None).unwrap_err();
         assert!(refused.contains(expected), "{text}: {refused}");
     }
 }
@@ -139,7 +142,7 @@ fn servers_reads_the_files_of_other_programs() {
     ];
     for (file, expected, left_out) in files {
         let text = std::fs::read_to_string(format!("{FILES}/{file}")).unwrap();
-        let imported = servers(&text, None, Some("/home/a")).unwrap();
+        let imported = import_servers(&text, None, Some("/home/a")).unwrap();
         assert_eq!(tables(&imported), expected, "{file}");
         assert_eq!(imported.left_out.len(), left_out.len(), "{file}: {:?}", imported.left_out);
         for (found, expected) in imported.left_out.iter().zip(left_out) {
@@ -218,8 +221,8 @@ fn servers_reads_pieces_of_pages_and_yaml() {
         ),
     ];
     for (text, expected) in files {
-        let found =
-            servers(text, None, Some("/home/a")).unwrap_or_else(|why| panic!("{text}: {why}"));
+        let found = import_servers(text, None, Some("/home/a"))
+            .unwrap_or_else(|why| panic!("{text}: {why}"));
         let shown = found.servers.iter().map(|server| {
             let reached_by =
                 server.command.as_deref().or(server.url.as_deref()).unwrap_or_default();
@@ -230,7 +233,7 @@ fn servers_reads_pieces_of_pages_and_yaml() {
     let secret = "mcpServers:\n- name: a\n  command: x\n  env: {TOKEN: \"${{ secrets.TOKEN }}\"}\n";
     assert_eq!(one(secret).servers[0].env["TOKEN"], "${TOKEN}");
     for text in ["hello", "a: b", "- a", "\"a\"", "<mcp/>"] {
-        assert!(servers(text, None, None).is_err(), "{text}");
+        assert!(import_servers(text, None, None).is_err(), "{text}");
     }
 }
 

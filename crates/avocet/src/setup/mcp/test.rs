@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use crate::components::mcp;
 use crate::components::shell::Shells;
-use crate::configuration::{Configuration, Uses};
+use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::output::{show, warning};
+use crate::output::{print_result, print_warning};
 
 use super::tools_text::tools_text;
 
@@ -35,19 +35,19 @@ struct Tested {
     offers: McpOffers,
 }
 
-pub(crate) async fn test(context: &CommandContext, args: TestArgs) -> Result<Exit, Failure> {
+pub(crate) async fn test_server(context: &CommandContext, args: TestArgs) -> Result<Exit, Failure> {
     let TestArgs { server, json } = args;
-    let configuration = Configuration::load(context, Uses::Log)?;
+    let configuration = Configuration::load(context, ConfigurationUse::Log)?;
     let table = format!("tools.mcp_servers.{server}.");
     let unresolved = configuration.document.unresolved().iter();
     for one in unresolved.filter(|one| one.key.starts_with(&table)) {
-        warning(&format!("{}; the daemon may have a value", one.error));
+        print_warning(&format!("{}; the daemon may have a value", one.error));
     }
-    let tested = tested(context, &configuration, &server).await?;
-    show(json, &tested, || text(&server, &tested))
+    let tested = run_test(context, &configuration, &server).await?;
+    print_result(json, &tested, || tested_text(&server, &tested))
 }
 
-async fn tested(
+async fn run_test(
     context: &CommandContext,
     configuration: &Configuration,
     server: &str,
@@ -78,7 +78,7 @@ pub(crate) struct AddedTest {
 }
 
 impl AddedTest {
-    fn failed(server: &str, error: impl Into<String>) -> Self {
+    fn from_error(server: &str, error: impl Into<String>) -> Self {
         let (server, error) = (server.to_owned(), Some(error.into()));
         Self { server, error, tools: Vec::new(), left_out: Vec::new() }
     }
@@ -104,7 +104,7 @@ pub(crate) async fn test_added(context: &CommandContext, servers: &[String]) -> 
         Ok(tests) => tests,
         Err(failure) => {
             let why = format!("not tested: {:#}", failure.error);
-            servers.iter().map(|server| AddedTest::failed(server, why.clone())).collect()
+            servers.iter().map(|server| AddedTest::from_error(server, why.clone())).collect()
         }
     }
 }
@@ -113,7 +113,7 @@ async fn start_added(
     context: &CommandContext,
     servers: &[String],
 ) -> Result<Vec<AddedTest>, Failure> {
-    let configuration = Configuration::load(context, Uses::Log)?;
+    let configuration = Configuration::load(context, ConfigurationUse::Log)?;
     let (clock, group) = (&context.clock, &context.root);
     let shells = Shells::probe(&configuration, clock, group).await?;
     let client = mcp::client_with(None, &configuration, &shells, clock, group)?;
@@ -126,7 +126,7 @@ async fn start_added(
                  configuration, and does not start again",
                 missing.error
             );
-            return AddedTest::failed(server, why);
+            return AddedTest::from_error(server, why);
         }
         let status = || client.servers().into_iter().find(|one| one.name == *server);
         match client.tools(server, true).await {
@@ -134,7 +134,7 @@ async fn start_added(
                 let left_out = status().map(|status| status.left_out).unwrap_or_default();
                 AddedTest { server: server.clone(), error: None, tools, left_out }
             }
-            Err(error) => AddedTest::failed(server, error.to_string()),
+            Err(error) => AddedTest::from_error(server, error.to_string()),
         }
     });
     Ok(join_all(tests).await)
@@ -146,7 +146,7 @@ impl From<McpError> for Failure {
     }
 }
 
-fn text(server: &str, Tested { status, milliseconds, tools, offers }: &Tested) -> String {
+fn tested_text(server: &str, Tested { status, milliseconds, tools, offers }: &Tested) -> String {
     let software = status.as_ref().and_then(|status| status.software.as_deref());
     let software = software.map_or_else(String::new, |software| format!(" ({software})"));
     let mut text = format!(

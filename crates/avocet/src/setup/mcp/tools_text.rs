@@ -22,6 +22,6 @@ pub(crate) fn tools_text(tools: &[McpToolView]) -> String {
     if changed().next().is_some() {
         text.push_str("Changed tools are disabled until they are approved.\n");
     }
-    changed().for_each(|tool| text.push_str(&changes::text(tool)));
+    changed().for_each(|tool| text.push_str(&changes::changes_text(tool)));
     text
 }

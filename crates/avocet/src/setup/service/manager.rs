@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use super::ServiceScope;
 use super::unit::UNIT;
-use crate::environment::environment;
+use crate::environment::read_variable;
 use crate::exit::{Exit, Failure};
 
 /// The properties that `avocet service status` reads.
@@ -49,7 +49,7 @@ impl ServiceManager {
     fn answer(self, arguments: &[&str]) -> Result<Result<String, String>, Failure> {
         let of_user = (self.scope == ServiceScope::User).then_some("--user");
         let all: Vec<&str> = of_user.into_iter().chain(arguments.iter().copied()).collect();
-        let Output { status, stdout, stderr } = output("systemctl", &all)?;
+        let Output { status, stdout, stderr } = run_program("systemctl", &all)?;
         if status.success() {
             return Ok(Ok(String::from_utf8_lossy(&stdout).into_owned()));
         }
@@ -66,13 +66,13 @@ impl ServiceManager {
     pub(super) fn check(self) -> Result<(), Failure> {
         self.answer(&["show", "--property=Version"])?
             .map(drop)
-            .map_err(|reason| self.unreachable(&reason))
+            .map_err(|reason| self.unreachable_failure(&reason))
     }
 
-    fn unreachable(self, reason: &str) -> Failure {
+    fn unreachable_failure(self, reason: &str) -> Failure {
         let message = match self.scope {
             ServiceScope::User => {
-                let user = environment("USER").or_else(|| environment("LOGNAME"));
+                let user = read_variable("USER").or_else(|| read_variable("LOGNAME"));
                 let user = user.unwrap_or_else(|| match rustix::process::getuid().as_raw() {
                     0 => "root".to_owned(),
                     number => number.to_string(),
@@ -94,7 +94,7 @@ impl ServiceManager {
     pub(super) fn properties(self) -> Result<BTreeMap<String, String>, Failure> {
         let list = format!("--property={}", PROPERTIES.join(","));
         let shown = self.answer(&["show", &list, UNIT])?;
-        let shown = shown.map_err(|reason| self.unreachable(&reason))?;
+        let shown = shown.map_err(|reason| self.unreachable_failure(&reason))?;
         let pairs = shown.lines().filter_map(|line| line.split_once('='));
         Ok(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
@@ -107,7 +107,7 @@ impl ServiceManager {
         };
         if let Err(unreachable) = self.check() {
             // The journal may have lines from a time when systemd could be reached.
-            let last = output("journalctl", &["--quiet", "--no-pager", "--lines=1", &unit])?;
+            let last = run_program("journalctl", &["--quiet", "--no-pager", "--lines=1", &unit])?;
             if last.stdout.is_empty() {
                 return Err(unreachable);
             }
@@ -121,13 +121,13 @@ impl ServiceManager {
 }
 
 /// Returns `true` if the services of this user run without a login (loginctl(1), `enable-linger`).
-pub(super) fn lingers() -> bool {
+pub(super) fn does_linger() -> bool {
     let user = rustix::process::getuid().as_raw().to_string();
-    let shown = output("loginctl", &["show-user", "--property=Linger", "--value", &user]);
+    let shown = run_program("loginctl", &["show-user", "--property=Linger", "--value", &user]);
     shown.is_ok_and(|shown| shown.stdout.trim_ascii() == b"yes")
 }
 
-fn output(program: &str, arguments: &[&str]) -> Result<Output, Failure> {
+fn run_program(program: &str, arguments: &[&str]) -> Result<Output, Failure> {
     let ran = Command::new(program).args(arguments).stdin(Stdio::null()).output();
     ran.map_err(|error| cannot_run(program, &error))
 }

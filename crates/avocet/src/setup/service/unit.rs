@@ -10,9 +10,9 @@ use sha2::{Digest, Sha256};
 
 use super::ServiceScope;
 use crate::components::places::config_path;
-use crate::configuration::{Configuration, Uses};
+use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::{CommandContext, Global};
-use crate::environment::{environment, given, home};
+use crate::environment::{absolute_path, home_directory, read_variable};
 use crate::exit::{Exit, Failure};
 
 /// The name of the unit in systemd.
@@ -53,8 +53,8 @@ pub(super) enum FoundUnit {
 impl UnitFile {
     /// Returns the unit for this program and its configuration, which is checked.
     pub(super) fn new(context: &CommandContext, scope: ServiceScope) -> Result<Self, Failure> {
-        let program = program()?;
-        let configuration = configuration(&context.cli, scope)?;
+        let program = program_path()?;
+        let configuration = configuration_path(&context.cli, scope)?;
         if scope == ServiceScope::System {
             for path in configuration.iter().chain([&program]) {
                 check_visible_in_unit(path)?;
@@ -62,24 +62,27 @@ impl UnitFile {
             }
         }
         let cli = Global { config: configuration.clone(), ..context.cli.clone() };
-        Configuration::load(&CommandContext { cli, ..context.clone() }, Uses::Check)?;
-        let mut command = format!("{PROGRAM}{}", quoted(&program)?);
+        Configuration::load(&CommandContext { cli, ..context.clone() }, ConfigurationUse::Check)?;
+        let mut command = format!("{PROGRAM}{}", quote_path(&program)?);
         if let Some(path) = &configuration {
-            write!(command, " --config {}", quoted(path)?).unwrap_or_default();
+            write!(command, " --config {}", quote_path(path)?).unwrap_or_default();
         }
         command.push_str(" run");
         // The manager may not know the directory of this user's state.
-        let state = environment("XDG_STATE_HOME").filter(|_| scope == ServiceScope::User);
+        let state = read_variable("XDG_STATE_HOME").filter(|_| scope == ServiceScope::User);
         if let Some(directory) = state {
-            let directory = quoted(Path::new(&format!("XDG_STATE_HOME={directory}")))?;
+            let directory = quote_path(Path::new(&format!("XDG_STATE_HOME={directory}")))?;
             write!(command, "\nEnvironment={directory}").unwrap_or_default();
         }
-        Ok(Self { path: path(scope)?, text: marked(&with_command(scope.shipped(), &command)) })
+        Ok(Self {
+            path: unit_path(scope)?,
+            text: mark_text(&with_command(scope.shipped(), &command)),
+        })
     }
 
     /// Compares the file at the unit's place with the unit.
     pub(super) fn found(&self) -> Result<FoundUnit, Failure> {
-        found(&self.path, &self.text)
+        inspect_unit(&self.path, &self.text)
     }
 
     /// Writes the file, so that a crash leaves either the old or the new one. A changed file is kept
@@ -114,12 +117,12 @@ impl ServiceScope {
 }
 
 /// Returns the place of the unit.
-pub(super) fn path(scope: ServiceScope) -> Result<PathBuf, Failure> {
+pub(super) fn unit_path(scope: ServiceScope) -> Result<PathBuf, Failure> {
     if scope == ServiceScope::System {
         return Ok(Path::new(SYSTEM_DIRECTORY).join(UNIT));
     }
-    let config = environment("XDG_CONFIG_HOME").map(PathBuf::from);
-    let config = config.or_else(|| home().map(|home| home.join(".config")));
+    let config = read_variable("XDG_CONFIG_HOME").map(PathBuf::from);
+    let config = config.or_else(|| home_directory().map(|home| home.join(".config")));
     config.map(|config| config.join("systemd/user").join(UNIT)).ok_or_else(|| {
         Failure::new(Exit::Failed, "cannot find the place of the unit: HOME is not set")
     })
@@ -138,12 +141,12 @@ pub(super) fn remove_links(unit: &Path) -> Result<(), Failure> {
 }
 
 /// Returns the unit of a package, which one in `/etc` would replace.
-pub(super) fn packaged() -> Option<PathBuf> {
+pub(super) fn packaged_unit() -> Option<PathBuf> {
     PACKAGED.iter().map(|directory| Path::new(directory).join(UNIT)).find(|path| path.exists())
 }
 
 /// Compares a file with the text of a unit; an empty text is no unit.
-pub(super) fn found(path: &Path, text: &str) -> Result<FoundUnit, Failure> {
+pub(super) fn inspect_unit(path: &Path, text: &str) -> Result<FoundUnit, Failure> {
     match fs::read_to_string(path) {
         Ok(found) if found == text => Ok(FoundUnit::Same),
         Ok(found) if is_as_written(&found) => Ok(FoundUnit::Outdated),
@@ -161,7 +164,7 @@ pub(super) fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
 }
 
 /// Returns the path of this program, which the unit starts.
-fn program() -> Result<PathBuf, Failure> {
+fn program_path() -> Result<PathBuf, Failure> {
     let program = std::env::current_exe()?;
     if program.exists() {
         return Ok(program);
@@ -173,13 +176,13 @@ fn program() -> Result<PathBuf, Failure> {
 }
 
 /// Returns the configuration that the service reads; `None` if the user has none.
-fn configuration(cli: &Global, scope: ServiceScope) -> Result<Option<PathBuf>, Failure> {
+fn configuration_path(cli: &Global, scope: ServiceScope) -> Result<Option<PathBuf>, Failure> {
     let path = match (scope, &cli.config) {
         (ServiceScope::User, _) => config_path(cli),
         (ServiceScope::System, Some(path)) => Some(path.clone()),
         (ServiceScope::System, None) => Some(SYSTEM_CONFIGURATION.into()),
     };
-    path.map(|path| given(&path)).transpose()
+    path.map(|path| absolute_path(&path)).transpose()
 }
 
 /// Refuses a path that the service of the system cannot see.
@@ -226,7 +229,7 @@ fn with_command(unit: &str, command: &str) -> String {
 
 /// Quotes a word as systemd.syntax(7) describes. The characters with a meaning inside of quotes are
 /// refused.
-fn quoted(path: &Path) -> Result<String, Failure> {
+fn quote_path(path: &Path) -> Result<String, Failure> {
     let special = |one: char| one.is_control() || ['"', '$', '%', '\\', '\''].contains(&one);
     match path.to_str() {
         Some(text) if !text.contains(special) && text.contains(char::is_whitespace) => {
@@ -243,7 +246,7 @@ fn quoted(path: &Path) -> Result<String, Failure> {
     }
 }
 
-fn marked(text: &str) -> String {
+fn mark_text(text: &str) -> String {
     format!("{MARK}{}\n{text}", hash(text))
 }
 

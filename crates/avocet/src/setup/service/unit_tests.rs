@@ -6,15 +6,15 @@ use super::*;
 fn found_tells_a_changed_unit_from_an_outdated_one() {
     let directory = TempDir::new().unwrap();
     let unit =
-        UnitFile { path: directory.path().join("user/avocet.service"), text: marked("new\n") };
+        UnitFile { path: directory.path().join("user/avocet.service"), text: mark_text("new\n") };
     assert_eq!(unit.found().unwrap(), FoundUnit::Missing);
     assert_eq!(unit.write(FoundUnit::Missing).unwrap(), None);
     assert_eq!(unit.found().unwrap(), FoundUnit::Same);
     let table = [
-        (marked("old\n"), FoundUnit::Outdated),
+        (mark_text("old\n"), FoundUnit::Outdated),
         (OF_USER.to_owned(), FoundUnit::Outdated),
         (OF_SYSTEM.to_owned(), FoundUnit::Outdated),
-        (format!("{}# mine\n", marked("old\n")), FoundUnit::Changed),
+        (format!("{}# mine\n", mark_text("old\n")), FoundUnit::Changed),
         (OF_USER.replace("5min", "9min"), FoundUnit::Changed),
         (String::new(), FoundUnit::Changed),
     ];
@@ -27,7 +27,7 @@ fn found_tells_a_changed_unit_from_an_outdated_one() {
 #[test]
 fn write_keeps_a_changed_unit_beside_the_new_one() {
     let directory = TempDir::new().unwrap();
-    let unit = UnitFile { path: directory.path().join("avocet.service"), text: marked("new\n") };
+    let unit = UnitFile { path: directory.path().join("avocet.service"), text: mark_text("new\n") };
     fs::write(&unit.path, "mine\n").unwrap();
     let kept = unit.write(FoundUnit::Changed).unwrap().unwrap();
     assert_eq!(kept, directory.path().join("avocet.service.before"));
@@ -51,10 +51,10 @@ fn with_command_replaces_one_line_of_each_shipped_unit() {
 
 #[test]
 fn quoted_refuses_characters_with_a_meaning() {
-    assert_eq!(quoted(Path::new("/opt/avocet")).unwrap(), "/opt/avocet");
-    assert_eq!(quoted(Path::new("/opt/my avocet")).unwrap(), "\"/opt/my avocet\"");
+    assert_eq!(quote_path(Path::new("/opt/avocet")).unwrap(), "/opt/avocet");
+    assert_eq!(quote_path(Path::new("/opt/my avocet")).unwrap(), "\"/opt/my avocet\"");
     for path in ["/a\"b", "/a$b", "/a%b", "/a\\b", "/a\nb", "/a'b"] {
-        assert!(quoted(Path::new(path)).is_err(), "{path:?}");
+        assert!(quote_path(Path::new(path)).is_err(), "{path:?}");
     }
 }
 

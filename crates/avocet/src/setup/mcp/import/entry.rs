@@ -75,8 +75,8 @@ impl ServerEntry {
                 read.is_disabled |= value.as_ref().and_then(as_bool) == Some(off);
             }
         }
-        read.kind = take(&mut object, &KIND).and_then(|kind| as_text(&kind));
-        read.url = take(&mut object, &URL).and_then(|url| as_text(&url));
+        read.kind = take_first(&mut object, &KIND).and_then(|kind| as_text(&kind));
+        read.url = take_first(&mut object, &URL).and_then(|url| as_text(&url));
         if let Some(kind) = read.kind.as_deref().filter(|kind| OWN_PARTS.contains(kind)) {
             return Err(format!("it is a part of the other program (its type is {kind:?})"));
         }
@@ -95,17 +95,25 @@ impl ServerEntry {
     }
 
     fn read_command(&mut self, object: &mut Map<String, Value>) -> Result<(), String> {
-        let command = take(object, &COMMAND).unwrap_or_default();
-        let args = take(object, &ARGS).unwrap_or_default();
+        let command = take_first(object, &COMMAND).unwrap_or_default();
+        let args = take_first(object, &ARGS).unwrap_or_default();
         let mut words = match command {
             Value::Null => Vec::new(),
-            Value::Array(_) => texts(command, "command")?,
+            Value::Array(_) => parse_texts(command, "command")?,
             // Older versions of Zed.
             Value::Object(mut command) => {
-                let mut words =
-                    texts(take(&mut command, &["path", "command"]).unwrap_or_default(), "command")?;
-                words.extend(texts(take(&mut command, &ARGS).unwrap_or_default(), "args")?);
-                self.env.extend(pairs(take(&mut command, &ENV).unwrap_or_default(), "env")?);
+                let mut words = parse_texts(
+                    take_first(&mut command, &["path", "command"]).unwrap_or_default(),
+                    "command",
+                )?;
+                words.extend(parse_texts(
+                    take_first(&mut command, &ARGS).unwrap_or_default(),
+                    "args",
+                )?);
+                self.env.extend(parse_pairs(
+                    take_first(&mut command, &ENV).unwrap_or_default(),
+                    "env",
+                )?);
                 words
             }
             other => as_text(&other).filter(|text| !text.is_empty()).into_iter().collect(),
@@ -114,7 +122,7 @@ impl ServerEntry {
             self.remarks.push("its args are one text, and were divided at spaces".to_owned());
             words.extend(split_words(args));
         } else {
-            words.extend(texts(args, "args")?);
+            words.extend(parse_texts(args, "args")?);
         }
         if let [line] = &*words
             && line.contains(' ')
@@ -151,11 +159,11 @@ impl ServerEntry {
     }
 
     fn read_env(&mut self, object: &mut Map<String, Value>) -> Result<(), String> {
-        self.env.extend(pairs(take(object, &ENV).unwrap_or_default(), "env")?);
+        self.env.extend(parse_pairs(take_first(object, &ENV).unwrap_or_default(), "env")?);
         // Codex passes variables of its own environment on.
-        let passed = texts(object.remove("env_vars").unwrap_or_default(), "env_vars")?;
+        let passed = parse_texts(object.remove("env_vars").unwrap_or_default(), "env_vars")?;
         // Goose keeps the values of these in the keyring of the system.
-        let secret = texts(object.remove("env_keys").unwrap_or_default(), "env_keys")?;
+        let secret = parse_texts(object.remove("env_keys").unwrap_or_default(), "env_keys")?;
         for name in passed.into_iter().chain(secret) {
             let value = format!("${{{name}}}");
             self.env.entry(name).or_insert(value);
@@ -164,14 +172,15 @@ impl ServerEntry {
     }
 
     fn read_headers(&mut self, object: &mut Map<String, Value>) -> Result<(), String> {
-        self.headers = pairs(take(object, &HEADERS).unwrap_or_default(), "headers")?;
+        self.headers = parse_pairs(take_first(object, &HEADERS).unwrap_or_default(), "headers")?;
         for key in ["requestInit", "requestOptions"] {
             let Some(Value::Object(mut request)) = object.remove(key) else { continue };
-            self.headers.extend(pairs(request.remove("headers").unwrap_or_default(), "headers")?);
+            self.headers
+                .extend(parse_pairs(request.remove("headers").unwrap_or_default(), "headers")?);
         }
         // Codex names variables of the environment.
         let named =
-            pairs(object.remove("env_http_headers").unwrap_or_default(), "env_http_headers")?;
+            parse_pairs(object.remove("env_http_headers").unwrap_or_default(), "env_http_headers")?;
         let named = named.into_iter().map(|(header, name)| (header, format!("${{{name}}}")));
         self.headers.extend(named);
         if let Some(name) = object.remove("bearer_token_env_var").as_ref().and_then(as_text) {
@@ -182,7 +191,7 @@ impl ServerEntry {
 }
 
 /// Removes the first of these keys that has a value.
-fn take(object: &mut Map<String, Value>, keys: &[&str]) -> Option<Value> {
+fn take_first(object: &mut Map<String, Value>, keys: &[&str]) -> Option<Value> {
     let found: Vec<Value> = keys.iter().filter_map(|key| object.remove(*key)).collect();
     found.into_iter().find(|value| !value.is_null())
 }
@@ -211,7 +220,7 @@ fn as_text(value: &Value) -> Option<String> {
 }
 
 /// Reads a list of texts. A single text is a list of itself, and `null` an empty one.
-fn texts(value: Value, key: &str) -> Result<Vec<String>, String> {
+fn parse_texts(value: Value, key: &str) -> Result<Vec<String>, String> {
     let values = match value {
         Value::Null | Value::Bool(false) => Vec::new(),
         Value::Object(object) if object.is_empty() => Vec::new(),
@@ -226,7 +235,7 @@ fn texts(value: Value, key: &str) -> Result<Vec<String>, String> {
 }
 
 /// Reads names with texts: an object, or a list of `NAME=VALUE` or of objects with `name` and `value`.
-fn pairs(value: Value, key: &str) -> Result<BTreeMap<String, String>, String> {
+fn parse_pairs(value: Value, key: &str) -> Result<BTreeMap<String, String>, String> {
     let no_pair = |value: &Value| format!("`{key}` has a value that is no text: {value}");
     let entries: Vec<(String, Value)> = match value {
         Value::Null | Value::Bool(false) => Vec::new(),

@@ -69,7 +69,7 @@ pub(crate) struct FoundServers {
 /// # Errors
 /// The reason, as a sentence, if the text has another form.
 pub(crate) fn find_servers(text: &str) -> Result<FoundServers, String> {
-    let document = parse(text)?;
+    let document = parse_any(text)?;
     let mut found = FoundServers { inputs: read_inputs(&document), ..FoundServers::default() };
     let mut has_place = false;
     for table in PLACES.iter().filter_map(|place| value_at(&document, place)) {
@@ -124,7 +124,7 @@ impl FoundServers {
 }
 
 /// Parses JSON in any form, TOML or YAML.
-fn parse(text: &str) -> Result<Value, String> {
+fn parse_any(text: &str) -> Result<Value, String> {
     let text = without_fence(text);
     let fault = match parse_loose_json(text) {
         Ok(value) if !value.is_string() => return Ok(value),

@@ -39,7 +39,7 @@ impl<'t> LooseParser<'t> {
     }
 
     /// Takes a text if it comes next.
-    fn takes(&mut self, expected: &str) -> bool {
+    fn take_expected(&mut self, expected: &str) -> bool {
         match self.rest.strip_prefix(expected) {
             Some(rest) => {
                 self.rest = rest;
@@ -79,53 +79,53 @@ impl<'t> LooseParser<'t> {
         }
         self.skip_blanks()?;
         match self.rest.chars().next() {
-            Some('{') => self.object(depth),
+            Some('{') => self.parse_object(depth),
             Some('[') => self.list(depth),
-            Some('"' | '\'') => self.string().map(Value::String),
+            Some('"' | '\'') => self.parse_string().map(Value::String),
             _ => self.word(),
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Value, String> {
-        self.takes("{");
+    fn parse_object(&mut self, depth: usize) -> Result<Value, String> {
+        self.take_expected("{");
         let mut object = Map::new();
         loop {
             self.skip_blanks()?;
-            if self.takes("}") {
+            if self.take_expected("}") {
                 return Ok(Value::Object(object));
             }
             let is_quoted = self.rest.starts_with(['"', '\'']);
             let key = match self.rest.chars().next() {
-                Some('"' | '\'') => self.string()?,
+                Some('"' | '\'') => self.parse_string()?,
                 _ => self.take_while(|c| c.is_alphanumeric() || "_$-.".contains(c)).to_owned(),
             };
             if key.is_empty() && !is_quoted {
                 return Err(self.unexpected("a key"));
             }
             self.skip_blanks()?;
-            if !self.takes(":") {
+            if !self.take_expected(":") {
                 return Err(self.unexpected("\":\""));
             }
             let value = self.value(depth + 1)?;
             object.insert(key, value);
             self.skip_blanks()?;
-            if !self.takes(",") && !self.rest.starts_with('}') {
+            if !self.take_expected(",") && !self.rest.starts_with('}') {
                 return Err(self.unexpected("\",\" or \"}\""));
             }
         }
     }
 
     fn list(&mut self, depth: usize) -> Result<Value, String> {
-        self.takes("[");
+        self.take_expected("[");
         let mut list = Vec::new();
         loop {
             self.skip_blanks()?;
-            if self.takes("]") {
+            if self.take_expected("]") {
                 return Ok(Value::Array(list));
             }
             list.push(self.value(depth + 1)?);
             self.skip_blanks()?;
-            if !self.takes(",") && !self.rest.starts_with(']') {
+            if !self.take_expected(",") && !self.rest.starts_with(']') {
                 return Err(self.unexpected("\",\" or \"]\""));
             }
         }
@@ -139,7 +139,7 @@ impl<'t> LooseParser<'t> {
             "true" => Some(Value::Bool(true)),
             "false" => Some(Value::Bool(false)),
             "null" | "NaN" | "Infinity" | "undefined" => Some(Value::Null),
-            digits => number(word, digits),
+            digits => parse_number(word, digits),
         };
         value.ok_or_else(|| {
             self.rest = before;
@@ -147,10 +147,10 @@ impl<'t> LooseParser<'t> {
         })
     }
 
-    fn string(&mut self) -> Result<String, String> {
-        let quote = if self.takes("\"") { '"' } else { '\'' };
+    fn parse_string(&mut self) -> Result<String, String> {
+        let quote = if self.take_expected("\"") { '"' } else { '\'' };
         if quote == '\'' {
-            self.takes("'");
+            self.take_expected("'");
         }
         // Halves of surrogate pairs are joined at the end.
         let mut units: Vec<u16> = Vec::new();
@@ -162,13 +162,13 @@ impl<'t> LooseParser<'t> {
             self.rest = &self.rest[c.len_utf8()..];
             match c {
                 c if c == quote => return Ok(String::from_utf16_lossy(&units)),
-                '\\' => self.escape(&mut units)?,
+                '\\' => self.parse_escape(&mut units)?,
                 c => units.extend_from_slice(c.encode_utf16(&mut buffer)),
             }
         }
     }
 
-    fn escape(&mut self, units: &mut Vec<u16>) -> Result<(), String> {
+    fn parse_escape(&mut self, units: &mut Vec<u16>) -> Result<(), String> {
         let Some(c) = self.rest.chars().next() else {
             return Err(self.fault("a text without its end"));
         };
@@ -184,7 +184,7 @@ impl<'t> LooseParser<'t> {
             '0' => '\0',
             // The text continues on the next line.
             '\r' => {
-                self.takes("\n");
+                self.take_expected("\n");
                 return Ok(());
             }
             '\n' => return Ok(()),
@@ -207,7 +207,7 @@ impl<'t> LooseParser<'t> {
 }
 
 /// Reads a number. `digits` is the word without its sign.
-fn number(word: &str, digits: &str) -> Option<Value> {
+fn parse_number(word: &str, digits: &str) -> Option<Value> {
     let is_negative = word.starts_with('-');
     if let Some(digits) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
         let number = i64::from_str_radix(digits, 16).ok()?;

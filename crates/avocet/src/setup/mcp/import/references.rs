@@ -72,7 +72,7 @@ impl References<'_> {
                 return Ok(rewritten);
             };
             rest = after;
-            match self.meaning(reference)? {
+            match self.find_meaning(reference)? {
                 Meaning::Variable(name) => {
                     rewritten.text.push_str(&format!("${{{name}}}"));
                     if let Some(name) = reference.strip_prefix("input:") {
@@ -114,7 +114,7 @@ impl References<'_> {
         }
     }
 
-    fn meaning(&self, reference: &str) -> Result<Meaning, String> {
+    fn find_meaning(&self, reference: &str) -> Result<Meaning, String> {
         if let Some((name, default)) = reference.split_once(":-")
             && is_name(name)
         {
@@ -126,7 +126,7 @@ impl References<'_> {
         }
         match reference.split_once(':') {
             Some(("env", name)) if is_name(name) => return Ok(Meaning::Variable(name.to_owned())),
-            Some(("input", name)) => return Ok(Meaning::Variable(variable(name))),
+            Some(("input", name)) => return Ok(Meaning::Variable(variable_name(name))),
             Some(("file", _)) => return Ok(Meaning::Variable(reference.to_owned())),
             _ => {}
         }
@@ -153,7 +153,7 @@ impl References<'_> {
 
     fn remark_of_input(&self, name: &str) -> String {
         let described = self.inputs.get(name).map(|text| format!(" ({text})")).unwrap_or_default();
-        format!("set {}{described} in the environment of the daemon", variable(name))
+        format!("set {}{described} in the environment of the daemon", variable_name(name))
     }
 }
 
@@ -176,7 +176,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Returns the variable of the environment that stands for an input.
-pub(crate) fn variable(input: &str) -> String {
+pub(crate) fn variable_name(input: &str) -> String {
     let valid = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     input.chars().map(valid).collect()
 }
