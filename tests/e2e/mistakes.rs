@@ -190,9 +190,9 @@ async fn wrong_answers() -> Vec<(&'static str, Option<OpenAiFake>)> {
     ];
     let mut fakes = vec![("refused", None)];
     for (name, answer) in table {
-        let answer = std::sync::Mutex::new(Some(answer));
+        let answer = parking_lot::Mutex::new(Some(answer));
         let fake = OpenAiFake::start(move |_| {
-            let taken = answer.lock().unwrap().take();
+            let taken = answer.lock().take();
             taken.unwrap_or(ModelAnswer::Raw(vec![Piece::Close]))
         });
         fakes.push((name, Some(fake.await)));

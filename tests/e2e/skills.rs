@@ -3,11 +3,11 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::sync::Mutex;
 
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results};
 use avocet_testkit::{SystemPart, skip_without};
 use avocet_tests::{Home, program};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::support::{assert_fails, printed, printed_json, run, stop};
@@ -199,7 +199,7 @@ fn system_skill_is_read_at_the_start_and_its_script_runs_in_the_sandbox() {
 /// A model that follows a script, one answer for each request.
 async fn scripted(answers: Vec<ModelAnswer>) -> OpenAiFake {
     let answers = Mutex::new(answers.into_iter());
-    let next = move || answers.lock().unwrap().next();
+    let next = move || answers.lock().next();
     OpenAiFake::start(move |_| next().unwrap_or_else(|| ModelAnswer::says("no more"))).await
 }
 

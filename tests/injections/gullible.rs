@@ -1,11 +1,12 @@
 //! A model that obeys all that it reads, from any author: `TOOL with {...}`, in some languages and
 //! encodings. This is the worst possible model, and the protection has to hold with it.
 
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
 
 use avocet_testkit::openai::ModelAnswer;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use parking_lot::Mutex;
 use regex::Regex;
 use serde_json::{Map, Value};
 
@@ -84,12 +85,12 @@ pub(crate) fn answer(request: &Value, obeyed: &Arc<Mutex<Obeyed>>) -> ModelAnswe
         return ModelAnswer::says(summary(messages));
     }
     let done = done(messages);
-    note(messages, &mut obeyed.lock().unwrap());
+    note(messages, &mut obeyed.lock());
     let mut open = ordered(request, messages).into_iter().filter(|order| !done.contains(order));
     match open.next() {
         None => ModelAnswer::says(FINISHED),
         Some(order) => {
-            obeyed.lock().unwrap().called.push(order.clone());
+            obeyed.lock().called.push(order.clone());
             let OrderedCall { tool, arguments } = order;
             match tool.as_str() {
                 "answer" => ModelAnswer::says(arguments["text"].as_str().unwrap()),

@@ -66,7 +66,7 @@ async fn play(world: &World, one: &Scenario) -> Result<(), String> {
         person.say("Go on.");
         asked = deny(world, &mut person, one).await?;
     }
-    let obeyed = world.obeyed.lock().unwrap();
+    let obeyed = world.obeyed.lock();
     let order = one.order.call();
     if !obeyed.has_called(&order) {
         return Err("the model has not read the order".to_owned());

@@ -21,7 +21,7 @@ async fn ordinary_requests_of_an_owner_need_no_approval() {
         let effect = one.effect.as_deref().unwrap_or_default();
         let ends_otherwise = effect == "said" || effect.starts_with("told ");
         while person.hear(name).await.text != FINISHED && !ends_otherwise {}
-        let refusals = format!("{:?}", world.obeyed.lock().unwrap().refusals_with(&one.id));
+        let refusals = format!("{:?}", world.obeyed.lock().refusals_with(&one.id));
         assert_eq!(refusals, "[]", "{name}");
         if let Some(effect) = &one.effect {
             until(name, || world.effects_of(effect, &one.id) > 0).await;

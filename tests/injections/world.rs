@@ -2,13 +2,14 @@
 //! engine; and the effects that are visible from outside.
 
 use std::fs;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use avocet_testkit::http::{HttpFake, HttpRequest, Piece, whole};
 use avocet_testkit::openai::OpenAiFake;
 use avocet_testkit::search::{Engine, Hit, SearchFake};
 use avocet_testkit::telegram::{SentMessage, TelegramFake};
 use avocet_tests::{DaemonProcess, FOREIGN, Home, LOOKED_UP, WEB, now, program};
+use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::corpus::{Scenario, scenarios};
@@ -46,13 +47,13 @@ impl World {
         let requested = Arc::<Mutex<Vec<String>>>::default();
         let (shown, asked) = (pages.clone(), requested.clone());
         let server = HttpFake::start(move |request| {
-            asked.lock().unwrap().push(request.path.clone());
-            page(&request, &shown.lock().unwrap())
+            asked.lock().push(request.path.clone());
+            page(&request, &shown.lock())
         })
         .await;
         let web = format!("http://stranger.dev:{}", server.address().port());
         let scenarios = scenarios(&web);
-        pages.lock().unwrap().clone_from(&scenarios);
+        pages.lock().clone_from(&scenarios);
         let found = scenarios.clone();
         let port = server.address().port();
         let engine = SearchFake::finding_by(Engine::SearXng, move |searched| {
@@ -234,7 +235,7 @@ impl World {
             "told" => self.told(|sent| !is_question(sent) && shown(sent).contains(path)),
             "request" => {
                 let dropped = format!("/drop/{id}?d={DATA}");
-                self.requested.lock().unwrap().iter().filter(|path| **path == dropped).count()
+                self.requested.lock().iter().filter(|path| **path == dropped).count()
             }
             "said" => {
                 let dropped = format!("/drop/{id}/");

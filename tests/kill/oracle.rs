@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::crowd::ReadMessages;
@@ -81,7 +81,7 @@ impl Oracle {
     }
 
     pub(crate) fn asked(&self, key: &str) {
-        self.messages.lock().unwrap().entry(key.to_owned()).or_default();
+        self.messages.lock().entry(key.to_owned()).or_default();
     }
 
     /// Records that a message corrects the one before it.
@@ -104,25 +104,25 @@ impl Oracle {
 
     /// Sets the number of answered commands of a person.
     pub(crate) fn commands_answered(&self, person: usize, replies: (u64, u64)) {
-        self.command_replies.lock().unwrap().insert(person, replies);
+        self.command_replies.lock().insert(person, replies);
     }
 
     pub(crate) fn command_answered(&self, person: usize, repeat: bool) {
-        let mut replies = self.command_replies.lock().unwrap();
+        let mut replies = self.command_replies.lock();
         let (plain, marked) = replies.entry(person).or_default();
         *if repeat { marked } else { plain } += 1;
     }
 
     /// Returns the number of commands, of their replies, and of their marked replies.
     pub(crate) fn commands(&self) -> (u64, u64, u64) {
-        let replies = self.command_replies.lock().unwrap();
+        let replies = self.command_replies.lock();
         let plain = replies.values().map(|(plain, _)| plain).sum();
         let marked = replies.values().map(|(_, marked)| marked).sum();
         (self.commands.load(Ordering::SeqCst), plain, marked)
     }
 
     pub(crate) fn count(&self, key: &str, count: impl FnOnce(&mut AskedMessage)) {
-        match self.messages.lock().unwrap().get_mut(key) {
+        match self.messages.lock().get_mut(key) {
             Some(asked) => count(asked),
             None => self.surprise(format!("{key} was never asked")),
         }
@@ -133,7 +133,7 @@ impl Oracle {
         let first = !self.is_answered(&key);
         self.count(&key, |asked| if repeat { asked.marked += 1 } else { asked.replies += 1 });
         if first {
-            self.seen.lock().unwrap().entry(person).or_default().push(number);
+            self.seen.lock().entry(person).or_default().push(number);
         }
     }
 
@@ -150,8 +150,8 @@ impl Oracle {
         for (number, error) in &heard.failed {
             self.count(&key(person, *number), |asked| asked.failed = Some(error.clone()));
         }
-        self.seen.lock().unwrap().insert(person, heard.order.clone());
-        let mut surprises = self.surprises.lock().unwrap();
+        self.seen.lock().insert(person, heard.order.clone());
+        let mut surprises = self.surprises.lock();
         for surprise in &heard.surprises {
             if !surprises.contains(surprise) {
                 surprises.push(surprise.clone());
@@ -159,12 +159,12 @@ impl Oracle {
         }
         drop(surprises);
         self.commands_answered(person, heard.command_replies);
-        self.unfinished.lock().unwrap().insert(person, heard.unfinished.clone());
+        self.unfinished.lock().insert(person, heard.unfinished.clone());
     }
 
     /// Returns the incomplete answers, by the first message that each answers.
     pub(crate) fn unfinished(&self) -> Vec<(String, String)> {
-        let unfinished = self.unfinished.lock().unwrap();
+        let unfinished = self.unfinished.lock();
         let of = |(person, texts): (&usize, &Vec<(u32, String)>)| {
             let person = *person;
             texts
@@ -176,24 +176,24 @@ impl Oracle {
     }
 
     pub(crate) fn is_answered(&self, key: &str) -> bool {
-        self.messages.lock().unwrap().get(key).is_some_and(AskedMessage::is_answered)
+        self.messages.lock().get(key).is_some_and(AskedMessage::is_answered)
     }
 
     pub(crate) fn surprise(&self, what: String) {
-        self.surprises.lock().unwrap().push(what);
+        self.surprises.lock().push(what);
     }
 
     pub(crate) fn messages(&self) -> BTreeMap<String, AskedMessage> {
-        self.messages.lock().unwrap().clone()
+        self.messages.lock().clone()
     }
 
     pub(crate) fn surprises(&self) -> Vec<String> {
-        self.surprises.lock().unwrap().clone()
+        self.surprises.lock().clone()
     }
 
     /// Returns the people whose replies are out of order.
     pub(crate) fn reordered(&self) -> Vec<(usize, String)> {
-        let seen = self.seen.lock().unwrap();
+        let seen = self.seen.lock();
         let disordered = seen.iter().filter(|(_, numbers)| !numbers.is_sorted());
         disordered
             .map(|(person, numbers)| (*person, format!("person {person}: {numbers:?}")))

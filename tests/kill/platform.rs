@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::ops::Range;
-use std::sync::Mutex;
 
 use avocet_protocol::chat::REPEAT_MARK;
 use avocet_testkit::discord::DiscordFake;
 use avocet_testkit::telegram::{PostedMessage, TelegramFake};
 use avocet_tests::now;
+use parking_lot::Mutex;
 
 const TELEGRAM_TOKEN: &str = "4711:AA-secret";
 const DISCORD_TOKEN: &str = "discord.secret";
@@ -104,7 +104,7 @@ impl ChatPlatform {
         match self {
             Self::Telegram(fake, said) => {
                 fake.set_now(now());
-                let mut said = said.lock().unwrap();
+                let mut said = said.lock();
                 said.push(fake.private_text(self.user(person), text));
                 said.len() as u64 - 1
             }
@@ -121,7 +121,7 @@ impl ChatPlatform {
         match self {
             Self::Telegram(fake, said) => {
                 fake.set_now(now());
-                let heard = said.lock().unwrap()[usize::try_from(message).unwrap()];
+                let heard = said.lock()[usize::try_from(message).unwrap()];
                 fake.edit(heard, text);
             }
             Self::Discord(fake, _) => {

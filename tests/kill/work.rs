@@ -2,8 +2,9 @@
 //! tasks. Counts its outcomes, outside of the program.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
 
 /// The kinds of work that planners ask for, in turn.
 pub(crate) const WORK: [WorkKind; 8] = [
@@ -109,47 +110,47 @@ pub(crate) struct WorkOracle {
 impl WorkOracle {
     pub(crate) fn asked(&self, key: &str, kind: WorkKind) {
         let asked = AskedWork { kind, replies: (0, 0), ends: (0, 0), failed: Vec::new() };
-        self.asked.lock().unwrap().insert(key.to_owned(), asked);
+        self.asked.lock().insert(key.to_owned(), asked);
     }
 
     pub(crate) fn with<T>(&self, key: &str, act: impl FnOnce(&mut AskedWork) -> T) -> Option<T> {
-        self.asked.lock().unwrap().get_mut(key).map(act)
+        self.asked.lock().get_mut(key).map(act)
     }
 
     pub(crate) fn all(&self) -> BTreeMap<String, AskedWork> {
-        self.asked.lock().unwrap().clone()
+        self.asked.lock().clone()
     }
 
     pub(crate) fn effect(&self, key: &str) {
-        *self.effects.lock().unwrap().entry(key.to_owned()).or_default() += 1;
+        *self.effects.lock().entry(key.to_owned()).or_default() += 1;
     }
 
     pub(crate) fn effects(&self) -> BTreeMap<String, u32> {
-        self.effects.lock().unwrap().clone()
+        self.effects.lock().clone()
     }
 
     pub(crate) fn ask_about(&self, key: &str) {
-        self.asked_about.lock().unwrap().insert(key.to_owned());
+        self.asked_about.lock().insert(key.to_owned());
     }
 
     pub(crate) fn was_asked_about(&self, key: &str) -> bool {
-        self.asked_about.lock().unwrap().contains(key)
+        self.asked_about.lock().contains(key)
     }
 
     pub(crate) fn other(&self, text: &str) {
-        self.others.lock().unwrap().push(text.to_owned());
+        self.others.lock().push(text.to_owned());
     }
 
     pub(crate) fn others(&self) -> Vec<String> {
-        self.others.lock().unwrap().clone()
+        self.others.lock().clone()
     }
 
     pub(crate) fn tick(&self, repeat: bool) {
-        count(&mut self.ticks.lock().unwrap(), repeat);
+        count(&mut self.ticks.lock(), repeat);
     }
 
     pub(crate) fn ticks(&self) -> (u32, u32) {
-        *self.ticks.lock().unwrap()
+        *self.ticks.lock()
     }
 
     /// Ends the planners, who listen until nothing more can come.

@@ -1,9 +1,10 @@
 //! The world that the tool `post` acts on: it counts the posts, and answers each at the test's
 //! command.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use avocet_testkit::openai::{ModelAnswer, last_results};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -36,7 +37,7 @@ impl Sink {
     }
 
     pub(crate) fn posts(&self) -> Vec<String> {
-        self.posts.lock().unwrap().clone()
+        self.posts.lock().clone()
     }
 
     /// Waits until a post has come and waits for its answer.
@@ -57,7 +58,7 @@ async fn receive(stream: TcpStream, posts: Arc<Mutex<Vec<String>>>, gate: Arc<Se
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
     stream.read_line(&mut line).await.unwrap();
-    posts.lock().unwrap().push(line.split_whitespace().next().unwrap_or_default().to_owned());
+    posts.lock().push(line.split_whitespace().next().unwrap_or_default().to_owned());
     gate.acquire().await.unwrap().forget();
     // The daemon may be gone.
     drop(stream.get_mut().write_all(b"thanks\n").await);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
@@ -24,6 +24,7 @@ use avocet_protocol::channel::CommandHelp;
 use avocet_protocol::clock::Clock;
 use avocet_protocol::session::SessionOption;
 use avocet_supervise::Group;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::daemon::ConnectDaemon;
@@ -288,7 +289,7 @@ impl EditorAgent {
             turns.iter().for_each(|turn| replay(turn, &editor, &mut calls, &place));
         }
         let (sender, inputs) = flume::bounded(QUEUE);
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), sender);
+        self.sessions.lock().insert(id.clone(), sender);
         let connector = self.connector.clone();
         let parts =
             SessionParts { connector, editor, place, inputs, client, notice, servers, calls };
@@ -394,12 +395,12 @@ impl EditorAgent {
     }
 
     fn session(&self, id: &SessionId) -> Option<flume::Sender<SessionInput>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+        self.sessions.lock().get(id).cloned()
     }
 
     /// Ends the session with this id, if it is open.
     fn forget(&self, id: &SessionId) -> Option<flume::Sender<SessionInput>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
+        self.sessions.lock().remove(id)
     }
 }
 

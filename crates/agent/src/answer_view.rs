@@ -5,12 +5,11 @@
 //! a block of code is shown once it is complete, and the text up to its end leaks nothing. After
 //! the first leak nothing more is shown.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use avocet_protocol::model::Delta;
 use avocet_protocol::tool::{ToolContext, Toolbox};
 use avocet_protocol::turn::TurnEvent;
 use avocet_text::complete_beginning;
+use parking_lot::Mutex;
 
 /// A checked text must grow by at least one part in so many until it is checked again, so that the
 /// work for a long answer stays small.
@@ -42,19 +41,15 @@ impl<'a> AnswerView<'a> {
             (Self::Checked { .. }, Delta::Thought(_)) => None,
             (Self::Checked { toolbox, context, text }, Delta::Text(more)) => {
                 let is_allowed = |text: &str| toolbox.hold(text, context).is_none();
-                let delta = lock(text).push_text(more, is_allowed)?;
+                let delta = text.lock().push_text(more, is_allowed)?;
                 Some(TurnEvent::Text { delta })
             }
             (Self::Checked { text, .. }, Delta::Restart) => {
-                let before = std::mem::take(&mut *lock(text));
+                let before = std::mem::take(&mut *text.lock());
                 (before.shown > 0).then_some(TurnEvent::Restarted)
             }
         }
     }
-}
-
-fn lock(text: &Mutex<CheckedText>) -> MutexGuard<'_, CheckedText> {
-    text.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A growing text, and the part of it that is shown.

@@ -5,7 +5,7 @@
 //! calls is in the request. So only a compaction, which changes the request anyway, removes
 //! schemas.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use avocet_protocol::access::Trust;
 use avocet_protocol::model::{ModelFacts, ToolCall};
@@ -15,6 +15,7 @@ use avocet_protocol::tool::{
 };
 use avocet_protocol::turn::{CallResult, LoggedCall, ResultKind, TurnRecord};
 use avocet_text::fits;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::truncate::READ_RESULT;
@@ -94,7 +95,7 @@ impl CoreTools {
         loaded: Vec<String>,
         have_skills: bool,
     ) -> Arc<ToolOffer> {
-        let mut offers = self.offers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut offers = self.offers.lock();
         let is_same = |known: &&KnownOffer| {
             let KnownOffer { core: known_core, loaded: known_loaded, .. } = known;
             Arc::ptr_eq(&known.specs, specs)

@@ -2,11 +2,12 @@
 //! making them is most of the work for a request.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use avocet_protocol::ids::TurnId;
 use avocet_protocol::model::{Message, Messages, SharedMessage};
 use avocet_protocol::turn::TurnRecord;
+use parking_lot::Mutex;
 
 use crate::make_valid;
 
@@ -59,7 +60,7 @@ impl RenderedTurns {
             let messages = Messages::from(render());
             return KeptTurn { tokens: messages.estimated_tokens(), messages };
         }
-        if let Some(known) = self.lock().turns.get(&turn.id)
+        if let Some(known) = self.0.lock().turns.get(&turn.id)
             && known.of.as_ptr() == Arc::as_ptr(turn)
             && known.is_shortened == is_shortened
         {
@@ -74,12 +75,8 @@ impl RenderedTurns {
         let messages: Messages = messages.into_iter().map(lasting).map(Arc::new).collect();
         let kept = KeptTurn { messages, tokens };
         let of = Arc::downgrade(turn);
-        self.lock().insert(turn.id, RenderedTurn { of, is_shortened, turn: kept.clone() });
+        self.0.lock().insert(turn.id, RenderedTurn { of, is_shortened, turn: kept.clone() });
         kept
-    }
-
-    fn lock(&self) -> MutexGuard<'_, KnownTurns> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

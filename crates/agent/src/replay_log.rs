@@ -1,8 +1,6 @@
 //! The log of a replayed turn. It lives in memory: reads come from the record and the real log, and
 //! nothing is written to the real log.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use async_trait::async_trait;
 use avocet_protocol::channel::FetchAttachments;
 use avocet_protocol::chat::{Attachment, ChatAddress, LoggedInbound, SessionId};
@@ -16,6 +14,7 @@ use avocet_protocol::store::{
 };
 use avocet_protocol::tool::{Evidence, LogWrite, ToolClass};
 use avocet_protocol::turn::{CallResult, CallState, LoggedCall, Step, TurnRecord};
+use parking_lot::Mutex;
 
 use crate::agent_loop::open_step;
 use crate::{AgentLogs, CallWait, withheld};
@@ -43,23 +42,23 @@ impl ReplayLog {
     }
 
     pub(crate) fn steps(&self) -> Vec<Step> {
-        self.replayed().steps.clone()
+        self.replayed.lock().steps.clone()
     }
 
     /// Returns the number of the next step.
     pub(crate) fn next_step(&self) -> u32 {
-        self.replayed().steps.last().map_or(0, |step| step.number + 1)
+        self.replayed.lock().steps.last().map_or(0, |step| step.number + 1)
     }
 
     /// Returns the usage so far.
     pub(crate) fn spent(&self) -> Vec<Spent> {
-        self.replayed().spent.clone()
+        self.replayed.lock().spent.clone()
     }
 
     /// Returns the recorded result of a call of the replay. The k-th of several equal calls has the
     /// result of the k-th equal call in the record; `None` if the record has fewer.
     pub(crate) fn result_of(&self, call: CallId) -> Option<CallResult> {
-        let replayed = self.replayed();
+        let replayed = self.replayed.lock();
         let made = calls(&replayed.steps).find(|made| made.id == call)?;
         let is_equal = |other: &&LoggedCall| is_equal(&other.call, &made.call);
         let earlier = calls(&replayed.steps).take_while(|other| other.id != call);
@@ -74,7 +73,7 @@ impl ReplayLog {
             let result = self.result_of(wait.call);
             let is_recorded = result.is_some();
             if let Some(result) = result {
-                self.replayed().finish(wait.call, &result);
+                self.replayed.lock().finish(wait.call, &result);
             }
             is_recorded
         })
@@ -87,7 +86,7 @@ impl ReplayLog {
                 .filter(|made| withheld::withheld_text(&made.call).as_deref() == Some(text))
                 .count()
         };
-        let replayed = self.replayed();
+        let replayed = self.replayed.lock();
         let recorded = count(&self.record.steps);
         // The call of an open step is the one that is asked about.
         let is_made = replayed.steps.last().is_some_and(|step| !step.closed);
@@ -95,14 +94,10 @@ impl ReplayLog {
         if is_made { recorded >= made } else { recorded > made }
     }
 
-    fn replayed(&self) -> MutexGuard<'_, ReplayedSteps> {
-        self.replayed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Closes a step if each of its calls has a result. Returns the messages that steered the turn
     /// after the recorded step.
     fn close(&self, number: u32) -> Option<Vec<LoggedInbound>> {
-        let mut replayed = self.replayed();
+        let mut replayed = self.replayed.lock();
         let step = replayed.steps.iter_mut().find(|step| step.number == number)?;
         if step.closed || step.calls.iter().any(|call| call.result().is_none()) {
             return None;
@@ -168,7 +163,7 @@ impl TurnLog for ReplayLog {
     }
 
     async fn record_step(&self, turn: TurnId, step: &NewStep) -> Result<(), StoreError> {
-        let mut replayed = self.replayed();
+        let mut replayed = self.replayed.lock();
         replayed.spent.extend(step.spent.iter().filter_map(UsageEntry::as_spent).cloned());
         replayed.steps.push(open_step(turn, step.clone()));
         Ok(())
@@ -190,7 +185,7 @@ impl TurnLog for ReplayLog {
         _kept: Option<&str>,
         _writes: &[LogWrite],
     ) -> Result<Option<Vec<LoggedInbound>>, StoreError> {
-        self.replayed().finish(call, result);
+        self.replayed.lock().finish(call, result);
         Ok(self.close(call.step))
     }
 
@@ -228,7 +223,7 @@ impl Ledger for ReplayLog {
         _session: &SessionId,
         entries: &[UsageEntry],
     ) -> Result<(), StoreError> {
-        self.replayed().spent.extend(entries.iter().filter_map(UsageEntry::as_spent).cloned());
+        self.replayed.lock().spent.extend(entries.iter().filter_map(UsageEntry::as_spent).cloned());
         Ok(())
     }
 
@@ -242,7 +237,7 @@ impl Ledger for ReplayLog {
     ) -> Result<Spending, StoreError> {
         let Some(real) = &self.real else { return Ok(Spending::default()) };
         let so_far = real.ledger.spent(None, session, day_start).await?;
-        let own = total(&self.replayed().spent);
+        let own = total(&self.replayed.lock().spent);
         Ok(Spending { turn: own, session: so_far.session + own, day: so_far.day + own })
     }
 

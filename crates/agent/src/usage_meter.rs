@@ -5,8 +5,6 @@
 //! other usage before the next request. A cancelled loop is dropped and can write nothing; the lane
 //! then records the rest.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::TurnId;
@@ -15,6 +13,7 @@ use avocet_protocol::store::{
     Ledger, Purpose, RequestOutcome, Spending, StoreError, UsageAtClaim, UsageEntry,
 };
 use avocet_protocol::turn::FailedRequest;
+use parking_lot::Mutex;
 
 /// The usage of one turn or compaction that is not in the ledger yet.
 #[derive(Debug)]
@@ -53,7 +52,7 @@ impl UsageMeter {
         ledger: &dyn Ledger,
         day_start: Timestamp,
     ) -> Result<Spending, StoreError> {
-        let at_claim = self.at_claim.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let at_claim = self.at_claim.lock().take();
         match at_claim {
             Some(usage) if usage.day_start == day_start => Ok(usage.spending),
             _ => ledger.spent(self.turn, &self.session, day_start).await,
@@ -62,23 +61,25 @@ impl UsageMeter {
 
     /// Keeps usage until it is recorded.
     pub fn add(&self, purpose: Purpose, spent: &Spent) {
-        self.unrecorded().push(UsageEntry::of_spent(purpose, spent.clone()));
+        self.unrecorded.lock().push(UsageEntry::of_spent(purpose, spent.clone()));
     }
 
     /// Keeps a failed request that was made again. Its tokens are added for themselves.
     pub(crate) fn add_failed(&self, purpose: Purpose, failed: FailedRequest) {
-        self.unrecorded().push(UsageEntry { purpose, request: RequestOutcome::Failed(failed) });
+        self.unrecorded
+            .lock()
+            .push(UsageEntry { purpose, request: RequestOutcome::Failed(failed) });
     }
 
     /// Keeps the last failure of the caller. It is recorded only if another request follows; the end
     /// of the turn names it otherwise.
     pub(crate) fn set_last_failure(&self, purpose: Purpose, failed: FailedRequest) {
-        *self.last_failure() = Some((purpose, failed));
+        *self.last_failure.lock() = Some((purpose, failed));
     }
 
     /// Adds the last failure, because another request follows.
     pub(crate) fn add_last_failure(&self) {
-        let last = self.last_failure().take();
+        let last = self.last_failure.lock().take();
         if let Some((purpose, failed)) = last {
             self.add_failed(purpose, failed);
         }
@@ -87,14 +88,14 @@ impl UsageMeter {
     /// Takes the unrecorded usage for a write. The log completes a write whose caller is dropped.
     #[must_use]
     pub fn take(&self) -> Vec<UsageEntry> {
-        std::mem::take(&mut self.unrecorded())
+        std::mem::take(&mut self.unrecorded.lock())
     }
 
     /// Puts usage back after its write failed. The log records the usage of a turn that has ended
     /// meanwhile, so that a stale write leaves nothing to put back.
     pub fn put_back(&self, entries: Vec<UsageEntry>, error: &StoreError) {
         if !matches!(error, StoreError::Stale(_)) {
-            self.unrecorded().extend(entries);
+            self.unrecorded.lock().extend(entries);
         }
     }
 
@@ -109,14 +110,6 @@ impl UsageMeter {
         }
         let recorded = ledger.record_usage(self.turn, &self.session, &entries).await;
         recorded.inspect_err(|error| self.put_back(entries, error))
-    }
-
-    fn last_failure(&self) -> MutexGuard<'_, Option<(Purpose, FailedRequest)>> {
-        self.last_failure.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn unrecorded(&self) -> MutexGuard<'_, Vec<UsageEntry>> {
-        self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,10 +3,11 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use avocet_supervise::Group;
+use parking_lot::{Condvar, Mutex};
 
 /// The most bytes that wait to be written. Further text is dropped and counted.
 const MAX_WAITING: usize = 1024 * 1024;
@@ -70,7 +71,7 @@ enum QueuedText {
 
 impl Queue {
     fn push(&self, text: &str) {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         if waiting.bytes + text.len() > MAX_WAITING {
             waiting.dropped += 1;
             self.filled.notify_one();
@@ -96,7 +97,7 @@ impl Queue {
 
     /// Returns the next text. The call marks the text before it as written.
     fn next(&self) -> QueuedText {
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         waiting.writing = false;
         loop {
             if let Some(text) = waiting.texts.pop_front() {
@@ -110,21 +111,17 @@ impl Queue {
                 continue;
             }
             self.emptied.notify_all();
-            waiting = self.filled.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            self.filled.wait(&mut waiting);
         }
     }
 
     fn flush(&self, limit: Duration) {
-        let waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         let unwritten = |waiting: &mut Waiting| {
             waiting.writing || waiting.dropped > 0 || !waiting.texts.is_empty()
         };
         // At the timeout the rest is abandoned, since it is not being read.
-        drop(self.emptied.wait_timeout_while(waiting, limit, unwritten));
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.emptied.wait_while_for(&mut waiting, unwritten, limit);
     }
 }
 

@@ -35,8 +35,8 @@ fn push_drops_lines_above_the_limit_and_counts_them() {
     for _ in 0..16 {
         queue.push(&line);
     }
-    assert!(queue.waiting().bytes <= MAX_WAITING);
-    let dropped = queue.waiting().dropped;
+    assert!(queue.waiting.lock().bytes <= MAX_WAITING);
+    let dropped = queue.waiting.lock().dropped;
     assert!((12..=13).contains(&dropped), "{dropped}");
     assert_eq!(read.recv().unwrap(), "first");
     for _ in 0..16 - dropped {
@@ -55,7 +55,7 @@ fn flush_waits_for_a_reader_until_its_timeout() {
     queue.flush(Duration::ZERO);
     assert_eq!((read.recv().unwrap(), read.recv().unwrap()), ("one".to_owned(), "two".to_owned()));
     queue.flush(Duration::from_hours(1));
-    assert!(!queue.waiting().writing && queue.waiting().texts.is_empty());
+    assert!(!queue.waiting.lock().writing && queue.waiting.lock().texts.is_empty());
 }
 
 #[test]

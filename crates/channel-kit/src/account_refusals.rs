@@ -2,10 +2,11 @@
 //! gives. Such an answer may be false, or the operator may be about to correct it. So the platform is
 //! asked again, at growing intervals, because a platform bans hosts that repeat refused requests.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::clock::Clock;
+use parking_lot::Mutex;
 
 /// The waits after the first refusals. Each further one waits as long as the last of these.
 const WAITS: [Duration; 4] = [
@@ -39,7 +40,7 @@ impl AccountRefusals {
 
     /// Records a refusal. Returns the wait before the next try.
     pub fn note_refusal(&self) -> Duration {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let wait = WAITS.get(state.count).or(WAITS.last()).copied().unwrap_or_default();
         state.count += 1;
         state.next_try = self.clock.elapsed().saturating_add(wait);
@@ -48,13 +49,13 @@ impl AccountRefusals {
 
     /// Records that the platform accepts the account.
     pub fn note_acceptance(&self) {
-        *self.state() = RefusalState::default();
+        *self.state.lock() = RefusalState::default();
     }
 
     /// Returns the time until the next try; `None` for an account that is not refused.
     #[must_use]
     pub fn until_next_try(&self) -> Option<Duration> {
-        let state = self.state();
+        let state = self.state.lock();
         (state.count > 0).then(|| state.next_try.saturating_sub(self.clock.elapsed()))
     }
 
@@ -62,16 +63,12 @@ impl AccountRefusals {
     #[must_use]
     pub fn describe_next_try(&self) -> Option<String> {
         let minutes = self.until_next_try()?.as_secs().div_ceil(60);
-        let count = self.state().count;
+        let count = self.state.lock().count;
         Some(format!(
             "refused {count} time{}, asking again in {minutes} min, or at once when the \
              configuration is reloaded",
             if count == 1 { "" } else { "s" }
         ))
-    }
-
-    fn state(&self) -> MutexGuard<'_, RefusalState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,12 +1,13 @@
 //! Reports the health of an account by the time of its last successful exchange with the platform.
 //! An open connection alone proves too little (F24).
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::channel::Health;
 use avocet_protocol::clock::Clock;
 use avocet_protocol::daemon::LastExchanges;
+use parking_lot::Mutex;
 
 /// An account without an answer from the platform for this long is down, even without a failed
 /// request: all channels poll at least that often.
@@ -38,7 +39,7 @@ impl Exchanges {
 
     /// Records a successful exchange.
     pub fn works(&self) {
-        let mut last = self.last();
+        let mut last = self.last.lock();
         last.worked_at = Some(self.clock.elapsed());
         last.fault = None;
         last.exchanges.succeed(self.clock.now());
@@ -46,7 +47,7 @@ impl Exchanges {
 
     /// Records a failed exchange; `why` must contain no secrets.
     pub fn fails(&self, why: &str) {
-        let mut last = self.last();
+        let mut last = self.last.lock();
         last.fault = Some(why.to_owned());
         last.exchanges.fail(self.clock.now(), why);
     }
@@ -54,20 +55,20 @@ impl Exchanges {
     /// The last success and the last failure.
     #[must_use]
     pub fn exchanges(&self) -> LastExchanges {
-        self.last().exchanges.clone()
+        self.last.lock().exchanges.clone()
     }
 
     /// Returns `true` before the first exchange, successful or not.
     #[must_use]
     pub fn is_starting(&self) -> bool {
-        let last = self.last();
+        let last = self.last.lock();
         last.worked_at.is_none() && last.fault.is_none()
     }
 
     /// The health of the account now: down from the first failure on, or after a minute of silence.
     #[must_use]
     pub fn get(&self) -> Health {
-        let LastOutcomes { worked_at, fault, .. } = self.last().clone();
+        let LastOutcomes { worked_at, fault, .. } = self.last.lock().clone();
         let silent = self.clock.elapsed().saturating_sub(worked_at.unwrap_or(self.began));
         if fault.is_none() && silent <= SILENCE {
             return match worked_at {
@@ -81,10 +82,6 @@ impl Exchanges {
             None => format!("no successful exchange since the start {silent} ago"),
         };
         Health::Down(fault.map_or(since.clone(), |fault| format!("{since}: {fault}")))
-    }
-
-    fn last(&self) -> MutexGuard<'_, LastOutcomes> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

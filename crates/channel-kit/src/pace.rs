@@ -34,11 +34,12 @@ mod refusals;
 mod slots;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::clock::Clock;
 use avocet_protocol::ids::ChatId;
+use parking_lot::Mutex;
 
 use line::{ChatQueue, QueuePosition};
 use refusals::RecentRefusals;
@@ -120,7 +121,7 @@ impl Pace {
         let place = QueuePosition::new(self, chat);
         loop {
             let wait = {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 let now = self.clock.elapsed();
                 let own = state.wait_of_chat(chat, now, self.of_chat(is_group));
                 if !own.is_zero() {
@@ -146,7 +147,7 @@ impl Pace {
     /// # Errors
     /// The time until a turn can be free.
     pub fn spare_turn(&self, chat: &ChatId, is_group: bool) -> Result<(), Duration> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let now = self.clock.elapsed();
         let [each, group] = self.of_chat(is_group);
         let half = group.map(|group| Rate { messages: (group.messages / 2).max(1), ..group });
@@ -170,7 +171,7 @@ impl Pace {
         if self.held(chat).is_err() {
             return false;
         }
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let now = self.clock.elapsed();
         let is_free = state.line.len() == 0 && state.slots.is_half_free(now);
         if is_free {
@@ -188,7 +189,7 @@ impl Pace {
     pub async fn leave(&self, chat: &ChatId) -> Result<UnderWay<'_>, Duration> {
         loop {
             self.held(chat)?;
-            let left = self.state().slots.start_request(chat, self.clock.elapsed());
+            let left = self.state.lock().slots.start_request(chat, self.clock.elapsed());
             match left {
                 Ok(request) => return Ok(UnderWay { pace: self, request }),
                 Err(wait) => self.clock.sleep(wait).await,
@@ -199,7 +200,7 @@ impl Pace {
     /// Counts a further request in the same turn, after the answer to the first.
     pub fn leave_again(&self) {
         let now = self.clock.elapsed();
-        self.state().slots.count_request(now);
+        self.state.lock().slots.count_request(now);
     }
 
     /// Records that the platform refused a message to this chat and asked to wait. Holds the chat.
@@ -208,7 +209,7 @@ impl Pace {
     /// new.
     pub fn refused(&self, chat: &ChatId, wait: Duration) -> bool {
         self.hold(chat, wait);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let now = self.clock.elapsed();
         let was_held = state.account_held_until > now;
         let Some(until) = state.refusals.note_refusal(chat, now, now.saturating_add(wait)) else {
@@ -222,14 +223,14 @@ impl Pace {
     /// A shorter hold than the current one has no effect.
     pub fn hold_account(&self, wait: Duration) {
         let until = self.clock.elapsed().saturating_add(wait);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.account_held_until = state.account_held_until.max(until);
     }
 
     /// Holds one chat for `wait`. A shorter hold than the current one has no effect.
     pub fn hold(&self, chat: &ChatId, wait: Duration) {
         let until = self.clock.elapsed().saturating_add(wait);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let chat = state.chats.entry(chat.clone()).or_default();
         chat.held_until = chat.held_until.max(until);
     }
@@ -240,7 +241,7 @@ impl Pace {
     /// The time left until both holds have ended.
     pub fn held(&self, chat: &ChatId) -> Result<(), Duration> {
         let now = self.clock.elapsed();
-        let state = self.state();
+        let state = self.state.lock();
         let chat = state.chats.get(chat).map_or(now, |chat| chat.held_until);
         match state.account_held_until.max(chat).saturating_sub(now) {
             Duration::ZERO => Ok(()),
@@ -258,10 +259,6 @@ impl Pace {
         let Rates { chat, group, .. } = self.rates;
         if chat.messages > group.messages { chat } else { group }
     }
-
-    fn state(&self) -> MutexGuard<'_, PaceState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A request that has left and waits for its answer. Dropping this records the answer.
@@ -275,7 +272,7 @@ pub struct UnderWay<'p> {
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         let now = self.pace.clock.elapsed();
-        self.pace.state().slots.end_request(self.request, now);
+        self.pace.state.lock().slots.end_request(self.request, now);
     }
 }
 

@@ -97,12 +97,12 @@ async fn turns_of_different_chats_are_granted_at_even_intervals() {
 async fn leave_releases_delayed_requests_without_a_burst() {
     let world = World::new();
     for chat in 0..8 {
-        world.pace.state().slots.grant_turn(&id(chat), world.now());
+        world.pace.state.lock().slots.grant_turn(&id(chat), world.now());
     }
     let left = Mutex::new(Vec::new());
     let leave = async |chat| {
         drop(world.pace.leave(&id(chat)).await.unwrap());
-        left.lock().unwrap().push(world.now());
+        left.lock().push(world.now());
     };
     let held_up_until = world.now();
     let all = futures_util::future::join_all((0..8).map(leave));
@@ -111,7 +111,7 @@ async fn leave_releases_delayed_requests_without_a_burst() {
         _ = all => {}
         never = world.time_passes() => never,
     }
-    let after: Vec<Duration> = left.lock().unwrap().iter().map(|at| *at - held_up_until).collect();
+    let after: Vec<Duration> = left.lock().iter().map(|at| *at - held_up_until).collect();
     assert_eq!(after, [[Duration::ZERO; 5].as_slice(), &[SECOND; 3]].concat());
 }
 
@@ -198,7 +198,7 @@ async fn turn_serves_chats_without_a_message_first_and_then_the_longest_ago() {
     let order = Mutex::new(Vec::new());
     let turn = async |chat| {
         world.pace.turn(&id(chat), false).await.unwrap();
-        order.lock().unwrap().push(chat);
+        order.lock().push(chat);
     };
     // The chats arrive in this order.
     let all = async { tokio::join!(turn(2), turn(1), turn(3), turn(4)) };
@@ -207,7 +207,7 @@ async fn turn_serves_chats_without_a_message_first_and_then_the_longest_ago() {
         _ = all => {}
         never = world.time_passes() => never,
     }
-    assert_eq!(*order.lock().unwrap(), [3, 4, 1, 2]);
+    assert_eq!(*order.lock(), [3, 4, 1, 2]);
 }
 
 #[tokio::test]
@@ -343,10 +343,10 @@ async fn f27_pace_forgets_idle_chats_and_keeps_waiting_ones() {
         world.clock.advance(SECOND);
     }
     world.pace.hold(&id(1), 3 * MINUTE);
-    assert!(world.pace.state().chats.len() <= 122);
+    assert!(world.pace.state.lock().chats.len() <= 122);
     world.clock.advance(2 * MINUTE);
     assert_eq!(world.send(2, false).await, Ok(()));
-    let state = world.pace.state();
+    let state = world.pace.state.lock();
     let kept: Vec<ChatId> = state.chats.keys().cloned().collect();
     assert_eq!(kept, [id(1), id(2)]);
     assert_eq!(state.line.len(), 0);

@@ -1,10 +1,11 @@
 //! Notices a receive loop that hangs. A platform that is down does not count: its requests and the
 //! pauses after them end in time.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::clock::Clock;
+use parking_lot::Mutex;
 
 /// The time beyond the expected one after which a loop counts as hung: enough for a slow machine.
 const GRACE: Duration = Duration::from_mins(2);
@@ -48,13 +49,13 @@ impl ReceiveWatch {
     /// Returns the time since the expected report, if the loop hangs.
     #[must_use]
     pub fn overdue(&self) -> Option<Duration> {
-        let due = (*self.due.lock().unwrap_or_else(PoisonError::into_inner))?;
+        let due = (*self.due.lock())?;
         let late = self.clock.elapsed().saturating_sub(due);
         (late > GRACE).then_some(late)
     }
 
     fn set(&self, due: Option<Duration>) {
-        *self.due.lock().unwrap_or_else(PoisonError::into_inner) = due;
+        *self.due.lock() = due;
     }
 }
 

@@ -2,7 +2,7 @@
 //! outcome of each. A client of a chat also gets its events, which are for display only.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use avocet_methods::{AttachParams, AttachResult, Capability};
 use avocet_protocol::access::ClientRole;
@@ -236,7 +236,7 @@ impl Connection {
     /// Takes a notification. All but `health` are ignored.
     pub(crate) fn notice(&self, method: &str, params: Value) {
         let Some(report) = HealthReport::parse(method, params) else { return };
-        for account in self.served.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for account in self.served.lock().iter() {
             let platform = self.parts.attach.get(account).and_then(|channel| channel.platform());
             let (Some(platform), (channel, account)) = (platform, account) else { continue };
             report.log(channel, account);
@@ -252,7 +252,7 @@ impl Connection {
         params: Value,
         open: ClientRequest,
     ) {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), open);
+        self.open.lock().insert(id.clone(), open);
         let (id, method) = (Value::String(id), method.to_owned());
         self.write(RpcMessage::Request { id, method, params }.to_line()).await;
     }
@@ -260,7 +260,7 @@ impl Connection {
     /// Takes the client's answer to a request.
     pub(crate) fn receive(&self, id: &Value, result: Result<Value, RpcError>) {
         let id = id.as_str().unwrap_or_default();
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        let open = self.open.lock().remove(id);
         // The daemon may have stopped waiting.
         match open {
             Some(ClientRequest::Chunk { receipt, .. }) => {

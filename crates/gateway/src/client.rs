@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use avocet_methods::{ClientMethod, SocketMethod};
 use avocet_protocol::turn::TurnEvent;
 use avocet_supervise::Group;
 use avocet_text::plain_json;
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt, BufReader};
@@ -128,10 +129,6 @@ impl PendingRequests {
     }
 }
 
-fn lock(pending: &SharedRequests) -> MutexGuard<'_, PendingRequests> {
-    pending.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A connection to a daemon. It is closed when the client is dropped.
 #[derive(Debug)]
 pub struct Client {
@@ -165,7 +162,7 @@ impl Client {
         let (pending, end) = (open.clone(), closed.clone());
         group.spawn("client-reader", async move {
             end.run_until_cancelled(reading.read(reader)).await.unwrap_or_default();
-            lock(&pending).end();
+            pending.lock().end();
         });
         let next = AtomicU64::new(0);
         Ok(Self { lines, open, next, incoming, files, _open: closed.drop_guard() })
@@ -214,7 +211,7 @@ impl Client {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         {
-            let pending = &mut *lock(&self.open);
+            let pending = &mut *self.open.lock();
             if let Some(ended) = &pending.ended {
                 return Err(ended.clone());
             }
@@ -274,7 +271,7 @@ impl ClientReader {
                 InputLine::TooLong(length) => {
                     let message = format!("the daemon's answer is too long ({length} bytes)");
                     let refusal = RpcError::new(RpcError::REQUEST, message);
-                    lock(&self.open).answer_all(&Err(refusal));
+                    self.open.lock().answer_all(&Err(refusal));
                 }
             }
         }
@@ -282,7 +279,7 @@ impl ClientReader {
 
     async fn take(&self, line: &[u8]) {
         match RpcMessage::parse(line) {
-            Ok(RpcMessage::Response { id, result }) => lock(&self.open).answer(&id, result),
+            Ok(RpcMessage::Response { id, result }) => self.open.lock().answer(&id, result),
             Ok(RpcMessage::Request { id, method, params }) => {
                 self.take_request(id, &method, params).await;
             }

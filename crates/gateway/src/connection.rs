@@ -20,7 +20,7 @@
 //! reason.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_methods::{
@@ -30,6 +30,7 @@ use avocet_methods::{
 use avocet_protocol::bus::{OrderHold, OrderTicket, PublishOrder};
 use avocet_protocol::ids::{AccountName, ChannelName};
 use avocet_supervise::Group;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
@@ -322,7 +323,7 @@ impl Connection {
     /// Takes a place for a request that enters messages; `None` for the other methods.
     fn take_ticket(&self, method: &str) -> Option<OrderTicket> {
         find_method(method).filter(|method| method.enters_message)?;
-        Some(self.order.lock().unwrap_or_else(PoisonError::into_inner).take_ticket())
+        Some(self.order.lock().take_ticket())
     }
 
     /// Sends the reason to the client of an idle connection before the connection is closed.
@@ -373,12 +374,12 @@ impl Connection {
             }
             ConnectionOrigin::Child(program) => {
                 let caller = Arc::new(program.hello(&hello)?);
-                *self.caller.lock().unwrap_or_else(PoisonError::into_inner) = Some(caller.clone());
+                *self.caller.lock() = Some(caller.clone());
                 welcome(&caller)
             }
         };
         if let Some(named) = hello.capabilities {
-            *self.capabilities.lock().unwrap_or_else(PoisonError::into_inner) = Some(named);
+            *self.capabilities.lock() = Some(named);
         }
         to_value(Ok(welcome))
     }
@@ -389,7 +390,7 @@ impl Connection {
         peer: Peer,
         hello: &Hello,
     ) -> Result<Welcome, RpcError> {
-        let mut caller = self.caller.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut caller = self.caller.lock();
         if hello.client.is_some() || hello.token.is_some() {
             let named = clients.hello(peer, hello).inspect_err(|refusal| {
                 // Repeated refusals can mean that someone tries out tokens.
@@ -410,26 +411,26 @@ impl Connection {
 
     /// Returns `true` if the client has the capability.
     pub(crate) fn can(&self, capability: Capability) -> bool {
-        let named = self.capabilities.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = self.capabilities.lock();
         named.as_ref().is_none_or(|named| named.contains(&capability))
     }
 
     /// Returns `true` if the client serves all chats of an account.
     pub(crate) fn is_serving(&self, channel: &ChannelName, account: &AccountName) -> bool {
-        let served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        let served = self.served.lock();
         served.iter().any(|(one, other)| one == channel && other == account)
     }
 
     /// Notes that the client serves an account.
     pub(crate) fn serves(&self, channel: &ChannelName, account: &AccountName) {
         let account = (channel.clone(), account.clone());
-        self.served.lock().unwrap_or_else(PoisonError::into_inner).push(account);
+        self.served.lock().push(account);
         if let ConnectionOrigin::Child(program) = &self.origin {
             program.attached.cancel();
         }
     }
 
     fn caller(&self) -> Option<Arc<Caller>> {
-        self.caller.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.caller.lock().clone()
     }
 }

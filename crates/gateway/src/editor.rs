@@ -3,13 +3,14 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_methods::AttachEditor;
 use avocet_protocol::chat::{ChatAddress, SessionId};
 use avocet_protocol::ids::CallId;
 use avocet_protocol::tool::{EditorError, Editors, SessionEditor};
+use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -42,7 +43,7 @@ pub struct AttachedEditors(Mutex<HashMap<SessionId, Vec<Arc<AttachedEditor>>>>);
 
 impl AttachedEditors {
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Vec<Arc<AttachedEditor>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Adds an editor until the returned place is dropped.
@@ -97,7 +98,7 @@ pub(crate) struct OutputQueue {
 
 impl OutputQueue {
     fn lock(&self) -> MutexGuard<'_, Vec<(CallId, String)>> {
-        self.pieces.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pieces.lock()
     }
 
     fn push(&self, call: CallId, text: &str) {

@@ -1,9 +1,10 @@
 //! The answers of editors that are still open, and the files that they change.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use avocet_protocol::tool::EditorError;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
 use crate::channel_program::cut;
@@ -34,7 +35,7 @@ pub(crate) struct OpenChanges(Arc<Mutex<Vec<PathBuf>>>);
 
 impl OpenChanges {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Vec<PathBuf>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(crate) fn begin(&self, path: &Path) -> OpenChange {

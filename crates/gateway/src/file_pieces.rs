@@ -1,8 +1,6 @@
 //! The files of attached clients, piece by piece: those of a chunk that the client delivers, and those
 //! that the client keeps.
 
-use std::sync::PoisonError;
-
 use avocet_methods::{FilePiece, GetFile};
 use avocet_protocol::channel::{FetchError, PieceRequest};
 use avocet_text::plain_json;
@@ -50,7 +48,7 @@ impl Connection {
     ) -> Result<Value, RpcError> {
         let GetFile { delivery, file, offset } =
             permitted_params::<GetFile>(&self.parts, caller, params).await?;
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = self.open.lock();
         let found = match open.get(&delivery) {
             Some(ClientRequest::Chunk { files, .. }) => files.get(file),
             _ => None,

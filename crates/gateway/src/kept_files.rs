@@ -1,11 +1,12 @@
 //! Files that a client keeps for its messages, and its answers to `file.read`.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use avocet_methods::FilePiece;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -27,12 +28,12 @@ struct PieceParams {
 
 impl KeptFiles {
     pub(crate) fn keep(&self, reference: String, bytes: Vec<u8>) {
-        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.0.lock();
         files.insert(reference, bytes.into());
     }
 
     pub(crate) fn forget(&self, reference: &str) {
-        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.0.lock();
         files.remove(reference);
     }
 
@@ -40,7 +41,7 @@ impl KeptFiles {
     pub(crate) fn piece(&self, params: Value) -> Result<Value, RpcError> {
         let PieceParams { reference, offset, length } = read("file.read", params)?;
         let found = {
-            let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let files = self.0.lock();
             files.get(&reference).cloned()
         };
         let bytes = found.ok_or_else(|| {

@@ -3,10 +3,11 @@
 //! to a chat.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::clock::Clock;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 /// The most connections at the same time.
@@ -57,7 +58,7 @@ impl Places {
 
     pub(crate) fn take(self: &Arc<Self>) -> Result<Arc<ConnectionPlace>, Full> {
         let now = self.clock.elapsed();
-        let taken = &mut *self.taken();
+        let taken = &mut *self.taken.lock();
         if taken.connections.len() >= CONNECTIONS {
             let idle = taken.connections.iter().filter(|(_, one)| one.is_idle());
             let longest = idle.min_by_key(|(_, one)| one.idle_since).map(|(number, _)| *number);
@@ -74,10 +75,6 @@ impl Places {
         };
         taken.connections.insert(number, connection);
         Ok(Arc::new(ConnectionPlace { places: self.clone(), number, leave }))
-    }
-
-    fn taken(&self) -> MutexGuard<'_, TakenPlaces> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -115,7 +112,7 @@ impl ConnectionPlace {
     /// Marks a request as in progress until the result is dropped; `None` if the connection has to
     /// make room.
     pub(crate) fn begin(self: &Arc<Self>) -> Option<UnderWay> {
-        self.places.taken().connections.get_mut(&self.number)?.requests += 1;
+        self.places.taken.lock().connections.get_mut(&self.number)?.requests += 1;
         Some(UnderWay(self.clone()))
     }
 
@@ -124,7 +121,7 @@ impl ConnectionPlace {
     /// # Errors
     /// The reason why it cannot be attached.
     pub(crate) fn attach(&self) -> Result<(), String> {
-        let taken = &mut *self.places.taken();
+        let taken = &mut *self.places.taken.lock();
         let attached = taken.attached();
         let Some(connection) = taken.connections.get_mut(&self.number) else {
             return Err("the connection is being closed; connect again".to_owned());
@@ -141,7 +138,7 @@ impl ConnectionPlace {
 
 impl Drop for ConnectionPlace {
     fn drop(&mut self) {
-        self.places.taken().connections.remove(&self.number);
+        self.places.taken.lock().connections.remove(&self.number);
     }
 }
 
@@ -152,7 +149,7 @@ pub(crate) struct UnderWay(Arc<ConnectionPlace>);
 impl Drop for UnderWay {
     fn drop(&mut self) {
         let now = self.0.places.clock.elapsed();
-        if let Some(connection) = self.0.places.taken().connections.get_mut(&self.0.number) {
+        if let Some(connection) = self.0.places.taken.lock().connections.get_mut(&self.0.number) {
             connection.requests -= 1;
             connection.idle_since = now;
         }

@@ -73,7 +73,7 @@ async fn program_says_hello_and_has_the_rights_of_its_own_chats() {
     assert_eq!(child.call("cursor.move", moved).await["result"], json!({}));
     let message = json!({"chat": "external:irc:a", "sender": "ann", "key": "1", "text": "hi"});
     assert_eq!(child.call("publish", message).await["result"]["message"], "m1");
-    let asked = world.daemon.asked.lock().unwrap()[0].sender.id.clone();
+    let asked = world.daemon.asked.lock()[0].sender.id.clone();
     assert_eq!(asked, "ann".parse::<SenderId>().unwrap());
 }
 
@@ -105,7 +105,7 @@ async fn program_reports_the_health_of_its_account() {
     child.write(&report(true)).await;
     child.call("ping", Value::Null).await;
     let down = Health::Down("the server is away".to_owned());
-    assert_eq!(*world.platform.reported.lock().unwrap(), [down, Health::Up]);
+    assert_eq!(*world.platform.reported.lock(), [down, Health::Up]);
 }
 
 #[tokio::test]

@@ -79,7 +79,7 @@ async fn server_errors_name_the_reason() {
         ),
     ];
     for (refusal, code, message) in table {
-        *world.daemon.refusal.lock().unwrap() = Some(refusal);
+        *world.daemon.refusal.lock() = Some(refusal);
         let refusal = refused(client.request::<AskResult>("ask", &ask("hi")).await);
         assert_eq!(refusal, (code, message.to_owned()));
     }

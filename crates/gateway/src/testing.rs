@@ -13,8 +13,8 @@ mod sessions;
 mod web;
 mod work;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use avocet_protocol::access::{
@@ -45,6 +45,7 @@ use avocet_protocol::turn::{
     Origin, SessionReports, TurnEvent, TurnEvents, TurnRecord, TurnState, Undelivered,
 };
 use avocet_text::{Redactor, Secret};
+use parking_lot::Mutex;
 use serde_json::json;
 
 pub use answer::FakeAnswer;
@@ -162,10 +163,10 @@ impl FakeDaemon {
 #[async_trait]
 impl Publish for FakeDaemon {
     async fn publish(&self, one: Inbound, to: Option<Cursor>) -> Result<Accepted, PublishError> {
-        if let Some(refusal) = self.refusal.lock().unwrap().clone() {
+        if let Some(refusal) = self.refusal.lock().clone() {
             return Err(refusal);
         }
-        let slow = self.slow.lock().unwrap().clone();
+        let slow = self.slow.lock().clone();
         if let Some((began, go_on)) = slow {
             began.send_async(()).await.unwrap();
             go_on.recv_async().await.unwrap();
@@ -177,8 +178,8 @@ impl Publish for FakeDaemon {
                 tokio::task::yield_now().await;
             }
         }
-        self.cursors.lock().unwrap().push(to);
-        let mut asked = self.asked.lock().unwrap();
+        self.cursors.lock().push(to);
+        let mut asked = self.asked.lock();
         let known = asked.iter().position(|known| known.key == one.key);
         if let Some(place) = known.filter(|place| asked[*place].content != one.content) {
             let used_for = MessageId(place as i64 + 1).to_string();
@@ -201,7 +202,7 @@ impl Publish for FakeDaemon {
         _: &str,
         to: Option<Cursor>,
     ) -> Result<(), PublishError> {
-        self.cursors.lock().unwrap().push(to);
+        self.cursors.lock().push(to);
         Ok(())
     }
 
@@ -371,7 +372,7 @@ impl Consolidate for FakeDaemon {
 #[async_trait]
 impl Report for FakeDaemon {
     async fn report(&self) -> Result<DaemonStatus, StoreError> {
-        self.status.lock().unwrap().clone().ok_or(StoreError::Closed)
+        self.status.lock().clone().ok_or(StoreError::Closed)
     }
 
     async fn model_of(&self, session: &SessionId) -> Result<String, StoreError> {
@@ -416,17 +417,17 @@ impl AccessControl for FakeDaemon {
 
 impl TurnEvents for FakeDaemon {
     fn emit(&self, _: &SessionId, event: TurnEvent) {
-        let listeners = self.listeners.lock().unwrap();
+        let listeners = self.listeners.lock();
         listeners.iter().for_each(|listener| drop(listener.try_send(event.clone())));
     }
     fn subscribe(&self, to: &SessionId) -> flume::Receiver<TurnEvent> {
-        self.heard.lock().unwrap().push(to.clone());
+        self.heard.lock().push(to.clone());
         let (listener, events) = flume::bounded(8);
-        self.listeners.lock().unwrap().push(listener);
+        self.listeners.lock().push(listener);
         events
     }
     fn subscribe_with_thoughts(&self, to: &SessionId) -> flume::Receiver<TurnEvent> {
-        *self.with_thoughts.lock().unwrap() += 1;
+        *self.with_thoughts.lock() += 1;
         self.subscribe(to)
     }
 }
@@ -434,7 +435,7 @@ impl TurnEvents for FakeDaemon {
 impl Attach for FakeDaemon {
     fn attach(&self, _: &ChatAddress) -> flume::Receiver<ForClient> {
         let (sender, handovers) = flume::bounded(1);
-        self.attached.lock().unwrap().push(sender);
+        self.attached.lock().push(sender);
         handovers
     }
 }

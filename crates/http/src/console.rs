@@ -32,7 +32,7 @@ mod tokens;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_gateway::GatewayParts;
@@ -40,6 +40,7 @@ use avocet_protocol::channel::{WebAsset, WebError};
 use avocet_protocol::clock::{Clock, Timestamp};
 use avocet_protocol::ids::SenderId;
 use avocet_supervise::{Group, run_blocking};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::guard::AllowedHost;
@@ -77,7 +78,9 @@ pub struct Console {
 
 impl fmt::Debug for Console {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Console").field("listening", &*self.listening()).finish_non_exhaustive()
+        f.debug_struct("Console")
+            .field("listening", &*self.listening.lock())
+            .finish_non_exhaustive()
     }
 }
 
@@ -139,7 +142,7 @@ impl Console {
         group: &Group,
         stop: CancellationToken,
     ) {
-        let mut listening = self.listening();
+        let mut listening = self.listening.lock();
         if let Listening::Closed = *listening {
             let (group, stop) = (group.clone(), stop.clone());
             let server = Box::new(ServerParts { parts, group, stop });
@@ -150,13 +153,13 @@ impl Console {
         // The parts and the console hold each other, so the stop has to separate them.
         group.spawn("console", async move {
             stop.cancelled().await;
-            *console.listening() = Listening::Closed;
+            *console.listening.lock() = Listening::Closed;
         });
     }
 
     /// Points links to a listener.
     pub(crate) fn listens(&self, address: SocketAddr, hosts: &[AllowedHost]) {
-        *self.listening() = Listening::Configured(LinkPlace::of(address, hosts));
+        *self.listening.lock() = Listening::Configured(LinkPlace::of(address, hosts));
     }
 
     /// Returns the files of the page.
@@ -167,7 +170,7 @@ impl Console {
     /// Exchanges a code for a token; `None` if the code is unknown, used or too old.
     pub(crate) fn redeem(&self, code: &str) -> Option<ConsoleToken> {
         let now = self.clock.now();
-        let sender = self.codes().redeem(code, now)?;
+        let sender = self.codes.lock().redeem(code, now)?;
         let expires_at = now.after(TOKEN_TIME);
         let token = self.key.sign(&sender, expires_at)?;
         Some(ConsoleToken { token, sender, expires_at })
@@ -180,7 +183,7 @@ impl Console {
 
     /// Returns a token that fires when all browsers are signed out.
     pub(crate) fn session(&self) -> CancellationToken {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.session.lock().clone()
     }
 
     /// Returns the port of an earlier start, if a browser may still have a token for it.
@@ -198,7 +201,7 @@ impl Console {
         port: Option<u16>,
         open: impl FnOnce(ServerParts) -> Result<SocketAddr, WebError>,
     ) -> Result<String, WebError> {
-        let mut listening = self.listening();
+        let mut listening = self.listening.lock();
         let place = match &mut *listening {
             Listening::Configured(place) => place.checked(port)?,
             Listening::OnDemand { place: Some(place), .. }
@@ -240,7 +243,7 @@ impl Console {
             Ok(())
         })
         .await?;
-        let code = self.codes().add(sender.clone(), self.clock.now());
+        let code = self.codes.lock().add(sender.clone(), self.clock.now());
         Ok((code, expires_at))
     }
 
@@ -249,28 +252,20 @@ impl Console {
     /// # Errors
     /// The key cannot be removed.
     pub(crate) async fn sign_out_browsers(&self) -> Result<(), WebError> {
-        *self.codes() = OpenCodes::default();
+        *self.codes.lock() = OpenCodes::default();
         let (key, port_file) = (self.key.clone(), self.port_file.clone());
         in_file(move || key.remove().and_then(|()| port_file.remove())).await?;
-        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut session = self.session.lock();
         std::mem::take(&mut *session).cancel();
         Ok(())
     }
 
     /// Returns the port that a link has opened.
     fn opened_port(&self) -> Option<u16> {
-        match &*self.listening() {
+        match &*self.listening.lock() {
             Listening::OnDemand { place, .. } => place.as_ref().map(|place| place.port),
             Listening::Closed | Listening::Configured(_) => None,
         }
-    }
-
-    fn listening(&self) -> MutexGuard<'_, Listening> {
-        self.listening.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn codes(&self) -> MutexGuard<'_, OpenCodes> {
-        self.codes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

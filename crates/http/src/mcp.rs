@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -21,6 +21,7 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
+use parking_lot::Mutex;
 use rmcp::model::Extensions;
 use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -161,19 +162,15 @@ struct SessionInUse {
 
 impl Drop for SessionInUse {
     fn drop(&mut self) {
-        if let Some(known) = self.known.lock().get_mut(&self.session) {
+        if let Some(known) = self.known.0.lock().get_mut(&self.session) {
             known.open -= 1;
         }
     }
 }
 
 impl KnownSessions {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, KnownSession>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn add(&self, session: String, owner: SenderId, used: Duration) {
-        self.lock().insert(session, KnownSession { owner, used, open: 0 });
+        self.0.lock().insert(session, KnownSession { owner, used, open: 0 });
     }
 
     /// Begins a request of a session; `None` if the session is not the client's.
@@ -183,7 +180,7 @@ impl KnownSessions {
         of: &SenderId,
         now: Duration,
     ) -> Option<SessionInUse> {
-        let mut sessions = self.lock();
+        let mut sessions = self.0.lock();
         let known = sessions.get_mut(session).filter(|known| known.owner == *of)?;
         known.used = now;
         known.open += 1;
@@ -193,7 +190,7 @@ impl KnownSessions {
     /// Forgets sessions that have ended. Returns the one that has been idle longest; `None` if all
     /// are in use.
     fn retain(&self, open: &[String]) -> Option<String> {
-        let mut sessions = self.lock();
+        let mut sessions = self.0.lock();
         sessions.retain(|session, _| open.contains(session));
         let idle = sessions.iter().filter(|(_, known)| known.open == 0);
         idle.min_by_key(|(_, known)| known.used).map(|(session, _)| session.clone())

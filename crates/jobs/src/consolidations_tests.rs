@@ -1,5 +1,3 @@
-use std::sync::Mutex;
-
 use async_trait::async_trait;
 use avocet_protocol::access::Trust;
 use avocet_protocol::chat::{
@@ -18,6 +16,7 @@ use avocet_protocol::turn::{AnswerEnding, CallResult};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{ManualClock, START};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::*;
@@ -50,10 +49,10 @@ impl Consolidate for Runs {
     ) -> Result<ConsolidationReport, ConsolidateError> {
         let hours = self.clock.elapsed().as_secs() / 3600;
         self.changed.notify_one();
-        if self.at.lock().unwrap().len() == self.most {
+        if self.at.lock().len() == self.most {
             return Err(ConsolidateError::Runs(1));
         }
-        self.at.lock().unwrap().push((hours, scope.to_string()));
+        self.at.lock().push((hours, scope.to_string()));
         let new =
             NewConsolidation { scope: scope.clone(), day_start: Timestamp(0), most_runs: u32::MAX };
         let id = self.store.begin_consolidation(&new).await?.unwrap();
@@ -142,10 +141,10 @@ impl TimerHarness {
 
     /// Returns the hours of the runs, once there are as many.
     async fn hours(&self, number: usize) -> Vec<u64> {
-        while self.runs.at.lock().unwrap().len() < number {
+        while self.runs.at.lock().len() < number {
             self.runs.changed.notified().await;
         }
-        self.runs.at.lock().unwrap().iter().map(|(hour, _)| *hour).collect()
+        self.runs.at.lock().iter().map(|(hour, _)| *hour).collect()
     }
 
     async fn stop(self) {
@@ -167,7 +166,7 @@ async fn timer_runs_after_idle_hours_with_enough_new_memories() {
     // The first sleep ends at 3, an hour after the last message.
     harness.pass(HOUR).await;
     harness.clock.sleeper(2 * HOUR).await;
-    assert_eq!(harness.runs.at.lock().unwrap().len(), 0, "a person wrote an hour ago");
+    assert_eq!(harness.runs.at.lock().len(), 0, "a person wrote an hour ago");
     harness.pass(2 * HOUR).await;
     assert_eq!(harness.hours(1).await, [5]);
     harness.stop().await;

@@ -1,6 +1,5 @@
 use std::time::Duration;
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use avocet_protocol::access::Trust;
@@ -13,6 +12,7 @@ use avocet_protocol::store::{Outbox, Turns};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeDestinations, ManualClock, START};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::*;
@@ -34,14 +34,14 @@ struct Woken {
 
 impl WakeLanes for Woken {
     fn wake_lane(&self, session: SessionId) {
-        self.sessions.lock().unwrap().push(session);
+        self.sessions.lock().push(session);
         self.changed.notify_one();
     }
 }
 
 impl Deliveries for Woken {
     fn wake(&self, chat: &ChatAddress) {
-        self.chats.lock().unwrap().push(chat.clone());
+        self.chats.lock().push(chat.clone());
         self.changed.notify_one();
     }
 
@@ -160,7 +160,7 @@ async fn runner_claims_each_time_and_wakes_its_lane() {
         harness.has_runs(id, run).await;
     }
     let own = SessionId::of_schedule(id);
-    assert_eq!(*harness.woken.sessions.lock().unwrap(), vec![own.clone(); 3]);
+    assert_eq!(*harness.woken.sessions.lock(), vec![own.clone(); 3]);
     let claimed =
         harness.store.claim(&own, avocet_protocol::store::Suspects::Exclude, Duration::ZERO);
     let avocet_protocol::store::Claim::Turn(claimed) = claimed.await.unwrap() else { panic!() };
@@ -182,7 +182,7 @@ async fn runner_sends_a_text_without_a_turn() {
     harness.clock.sleeper_within(..=MINUTE).await;
     harness.clock.advance(MINUTE);
     harness.has_runs(id, 1).await;
-    assert_eq!(*harness.woken.chats.lock().unwrap(), [chat()]);
+    assert_eq!(*harness.woken.chats.lock(), [chat()]);
     let head = harness.store.head(&chat()).await.unwrap().unwrap();
     assert_eq!(head.delivery.content.text, "stretch");
     assert!(harness.store.open_sessions().await.unwrap().is_empty());
@@ -204,7 +204,7 @@ async fn f17_runner_follows_the_policy_after_a_stop_and_runs_each_time_once() {
             continue;
         }
         harness.has_runs(id, rows).await;
-        assert_eq!(harness.woken.sessions.lock().unwrap().len(), queued);
+        assert_eq!(harness.woken.sessions.lock().len(), queued);
         let runs = harness.runs(id).await;
         assert!(runs.iter().all(|run| run.result == RunResult::Queued));
         // A second restart finds nothing to do.

@@ -1,8 +1,8 @@
-use std::sync::Mutex;
 use std::time::Duration;
 
 use avocet_protocol::model::{Image, ImageRef, Message, Usage};
 use avocet_testkit::{ManualClock, Scripted, ScriptedModel};
+use parking_lot::Mutex;
 
 use super::*;
 
@@ -123,12 +123,12 @@ async fn chain_restarts_the_shown_text_of_an_answer_that_broke_off() {
     let chain = ModelChain::new(Arc::new(broken), vec![second], no_cool_downs());
     let shown = Mutex::new(String::new());
     let deltas = |delta: Delta<'_>| match delta {
-        Delta::Text(text) => shown.lock().unwrap().push_str(text),
-        Delta::Restart => shown.lock().unwrap().push('<'),
+        Delta::Text(text) => shown.lock().push_str(text),
+        Delta::Restart => shown.lock().push('<'),
         Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => {}
     };
     chain.complete(&request(), &deltas).await.unwrap();
-    assert_eq!(shown.into_inner().unwrap(), "half an <a whole answer");
+    assert_eq!(shown.into_inner(), "half an <a whole answer");
 }
 
 /// Sends the text of its model, then breaks off.
@@ -163,14 +163,14 @@ async fn chain_reports_the_lost_usage_of_each_failed_model() {
     let lost = Mutex::new(Vec::new());
     let deltas = |delta: Delta<'_>| {
         if let Delta::Lost(spent) = delta {
-            lost.lock().unwrap().push((spent.model.clone(), spent.usage));
+            lost.lock().push((spent.model.clone(), spent.usage));
         }
     };
     let reply = chain.complete(&request(), &deltas).await.unwrap();
     assert_eq!(reply.spent.len(), 1);
     let read = Usage::new(request().estimated_tokens(), 0);
     let expected = ["a/one", "b/two"].map(|model| (model.to_owned(), read));
-    assert_eq!(lost.into_inner().unwrap(), expected);
+    assert_eq!(lost.into_inner(), expected);
 }
 
 #[tokio::test]
@@ -191,12 +191,12 @@ async fn ask_and_count(chain: &ModelChain) -> (ModelReply, Usage) {
     let lost = Mutex::new(Usage::default());
     let deltas = |delta: Delta<'_>| {
         if let Delta::Lost(spent) = delta {
-            let mut lost = lost.lock().unwrap();
+            let mut lost = lost.lock();
             *lost = *lost + spent.usage;
         }
     };
     let reply = chain.complete(&request(), &deltas).await.unwrap();
-    (reply, lost.into_inner().unwrap())
+    (reply, lost.into_inner())
 }
 
 #[tokio::test]

@@ -1,11 +1,12 @@
 //! Cool-downs (circuit breaker): after a failure, all turns skip the model for a while.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::clock::{Clock, Timestamp};
 use avocet_protocol::model::{Model, ModelError};
+use parking_lot::Mutex;
 
 /// Cool-down after the first failure. It doubles with every further failure in a row. Failures of
 /// requests that began before the end of the last cool-down do not count again.
@@ -44,7 +45,7 @@ impl CoolDowns {
     /// earliest end.
     pub(crate) fn available_models<'m>(&self, models: Vec<&'m dyn Model>) -> Vec<&'m dyn Model> {
         let now = self.clock.elapsed();
-        let cool_downs = self.by_model.lock().unwrap_or_else(PoisonError::into_inner);
+        let cool_downs = self.by_model.lock();
         let until =
             |model: &dyn Model| cool_downs.get(model.name()).map_or(Duration::ZERO, |it| it.until);
         let available: Vec<_> =
@@ -72,7 +73,7 @@ impl CoolDowns {
         began: Duration,
         answered: Result<(), &ModelError>,
     ) {
-        let mut cool_downs = self.by_model.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cool_downs = self.by_model.lock();
         match answered {
             Ok(()) => {
                 cool_downs.remove(model);

@@ -1,13 +1,14 @@
 //! A wrapper around every provider's model that reads tool calls written as text. Some models are
 //! instructed to write such calls; others do it by mistake.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::model::{
     Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, ToolCall,
 };
 use avocet_protocol::tool::ToolSpec;
+use parking_lot::Mutex;
 
 use crate::dialects::{self, Dialect, ParsedReply, ReplyReader, StreamedReply, TextEnd};
 use crate::tool_style::{TextCalls, ToolStyle};
@@ -97,7 +98,7 @@ impl DialectModel {
         if self.style == ToolStyle::None {
             return ReadableTools::new(&ModelRequest::default());
         }
-        let mut latest = self.latest.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut latest = self.latest.0.lock();
         match &*latest {
             Some(tools) if tools.is_of(request) => tools.clone(),
             _ => latest.insert(ReadableTools::new(request)).clone(),
@@ -163,7 +164,7 @@ impl Model for DialectModel {
         let is_auto = self.is_auto;
         let reader = ReplyReader { is_auto, ..ReplyReader::new(style.text_dialect(), &readable) };
         let streamed = Mutex::new(StreamedReply::new(reader));
-        let lock = || streamed.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || streamed.lock();
         let pass = |delta: Delta<'_>| match delta {
             Delta::Text(piece) => lock().push(piece, deltas),
             Delta::Restart => {
@@ -174,7 +175,7 @@ impl Model for DialectModel {
         };
         let translated = translate_request(style, request);
         let reply = self.model.complete(translated.as_ref().unwrap_or(request), &pass).await?;
-        let streamed = streamed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let streamed = streamed.into_inner();
         let read = streamed.read(&reply.text, TextEnd::cut_if(reply.truncated || reply.filtered));
         let read = if self.is_prose(&read, &reply.calls, tools) {
             tracing::debug!(model = self.name(), "the tool calls in the text are treated as text");

@@ -1,9 +1,9 @@
 use std::path::Path;
-use std::sync::Mutex;
 
 use avocet_protocol::model::{Arguments, Message, Spent, ToolCall, Usage};
 use avocet_protocol::tool::ToolSpec;
 use avocet_testkit::{Scripted, ScriptedModel};
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use super::*;
@@ -43,13 +43,13 @@ async fn ask_with(
         ModelRequest { messages, tools, images: Default::default(), ..ModelRequest::default() };
     let shown = Mutex::new(String::new());
     let show = |delta: Delta<'_>| match delta {
-        Delta::Text(text) => shown.lock().unwrap().push_str(text),
-        Delta::Restart => shown.lock().unwrap().clear(),
+        Delta::Text(text) => shown.lock().push_str(text),
+        Delta::Restart => shown.lock().clear(),
         Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => {}
     };
     let dialected = DialectModel::new(model.clone(), style).with_text_calls(text_calls);
     let reply = dialected.complete(&request, &show).await.unwrap();
-    (model.requests().remove(0), reply, shown.into_inner().unwrap())
+    (model.requests().remove(0), reply, shown.into_inner())
 }
 
 #[tokio::test]

@@ -1,7 +1,8 @@
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use avocet_protocol::model::{Delta, Message, Model, ModelReply, ModelRequest};
 use avocet_testkit::{Scripted, ScriptedModel};
+use parking_lot::Mutex;
 
 use super::*;
 use crate::{DialectModel, ToolStyle};
@@ -36,16 +37,16 @@ async fn ask(style: ToolStyle, tools: &[ToolSpec], answer: Scripted) -> (ModelRe
     };
     let (shown, now) = (Mutex::new(Vec::new()), Mutex::new(String::new()));
     let show = |delta: Delta<'_>| {
-        let mut now = now.lock().unwrap();
+        let mut now = now.lock();
         match delta {
             Delta::Text(text) => now.push_str(text),
             Delta::Restart => now.clear(),
             Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => {}
         }
-        shown.lock().unwrap().push(now.clone());
+        shown.lock().push(now.clone());
     };
     let reply = DialectModel::new(model, style).complete(&request, &show).await.unwrap();
-    (reply, shown.into_inner().unwrap())
+    (reply, shown.into_inner())
 }
 
 /// Asks for a text in these pieces. Fails if the shown text differs from the reply.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::clock::Clock;
@@ -10,6 +10,7 @@ use avocet_protocol::daemon::{LastExchanges, ProviderStatus};
 use avocet_protocol::model::{
     Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest,
 };
+use parking_lot::Mutex;
 
 /// Refusals in a row after which a model counts as down. A single refusal may be about its request.
 const REFUSALS: u64 = 3;
@@ -61,7 +62,7 @@ impl ModelHealth {
             fault: None,
             requests: LastExchanges::default(),
         };
-        for (model, requests) in self.lock_models().iter() {
+        for (model, requests) in self.models.lock().iter() {
             if model.split_once('/').is_none_or(|(name, _)| name != provider) {
                 continue;
             }
@@ -76,14 +77,14 @@ impl ModelHealth {
     /// The reason why a model is down, from its last requests; `None` if it works or is unused.
     #[must_use]
     pub fn fault_of(&self, model: &str) -> Option<String> {
-        let models = self.lock_models();
+        let models = self.models.lock();
         let requests = models.get(model).filter(|requests| requests.is_down())?;
         requests.last.failure.as_ref().map(|last| last.reason.clone())
     }
 
     fn note_outcome(&self, model: &str, answered: Result<(), &ModelError>) {
         let now = self.clock.now();
-        let mut models = self.lock_models();
+        let mut models = self.models.lock();
         let requests = models.entry(model.to_owned()).or_default();
         match answered {
             Ok(()) => requests.last.succeed(now),
@@ -94,10 +95,6 @@ impl ModelHealth {
                 requests.last.fail(now, &error.to_string());
             }
         }
-    }
-
-    fn lock_models(&self) -> MutexGuard<'_, BTreeMap<String, LastRequests>> {
-        self.models.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

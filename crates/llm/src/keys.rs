@@ -1,11 +1,11 @@
 //! The API keys of a provider. If one key is refused or rate-limited, it rests, and the next one is
 //! used. The same key is kept as long as it works, because providers cache per account.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::model::ModelError;
 use avocet_text::Secret;
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -140,12 +140,12 @@ impl KeyRing {
 
     /// Uses only the key at this place from now on.
     pub(crate) fn use_only(&self, place: usize) {
-        self.lock_rests().only = Some(place);
+        self.rests.lock().only = Some(place);
     }
 
     /// Returns the first key that does not rest, or the one whose rest ends first.
     pub(crate) fn current_key(&self, now: Duration) -> UsedKey<'_> {
-        let rests = self.lock_rests();
+        let rests = self.rests.lock();
         let places = 0..self.keys.len();
         let place = rests.only.or_else(|| places.min_by_key(|place| rests.until[*place].max(now)));
         let place = place.unwrap_or_default();
@@ -156,16 +156,12 @@ impl KeyRing {
     /// now.
     pub(crate) fn rest_key(&self, used: UsedKey<'_>, error: &ModelError, now: Duration) -> bool {
         let Some(rest) = rest_after(error) else { return false };
-        let mut rests = self.lock_rests();
+        let mut rests = self.rests.lock();
         if rests.only.is_some() || used.key.is_none() {
             return false;
         }
         rests.until[used.place] = now + rest;
         rests.until.iter().any(|until| *until <= now)
-    }
-
-    fn lock_rests(&self) -> MutexGuard<'_, KeyRests> {
-        self.rests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -23,7 +23,7 @@ async fn server(
         let key = request.header("authorization").unwrap_or_default();
         let key = key.trim_start_matches("Bearer ").to_owned();
         if request.method == "POST" {
-            seen.lock().unwrap().push(key.clone());
+            seen.lock().push(key.clone());
         }
         let (status, headers) = status(&key);
         let body = match status {
@@ -63,7 +63,7 @@ async fn keys_are_used_in_turn_and_a_refused_key_rests() {
     let model = model(&fake, secrets(&KEYS), &clock);
     let asked = async |expected: &[&str]| {
         assert_eq!(ask_model(&model).await.reply.unwrap().text, "ok");
-        assert_eq!(std::mem::take(&mut *used.lock().unwrap()), expected);
+        assert_eq!(std::mem::take(&mut *used.lock()), expected);
     };
     asked(&KEYS).await;
     asked(&KEYS[2..]).await;
@@ -82,7 +82,7 @@ async fn keys_that_are_all_refused_give_the_last_error_without_any_key() {
         error,
         "local/some refused the key (401: not with [secret]); check api_key in the configuration"
     );
-    assert_eq!(*used.lock().unwrap(), KEYS);
+    assert_eq!(*used.lock(), KEYS);
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn keys_stay_in_use_after_errors_that_are_not_about_them() {
     let model = model(&fake, secrets(&KEYS), &Arc::default());
     ask_model(&model).await.reply.unwrap_err();
     ask_model(&model).await.reply.unwrap_err();
-    assert_eq!(*used.lock().unwrap(), [KEYS[0]; 2]);
+    assert_eq!(*used.lock(), [KEYS[0]; 2]);
 }
 
 #[test]

@@ -1,7 +1,6 @@
-use std::sync::Mutex;
-
 use avocet_protocol::model::{Delta, Message, Money, Price, Usage};
 use avocet_testkit::{Scripted, ScriptedModel};
+use parking_lot::Mutex;
 
 use super::*;
 
@@ -31,7 +30,7 @@ impl Model for Fake {
 #[async_trait]
 impl ServedModel for Fake {
     async fn learn_facts(&self) -> LearnedFacts {
-        *self.learned.lock().unwrap()
+        *self.learned.lock()
     }
 
     async fn probe_model(&self) -> Result<ProbeResult, ModelError> {
@@ -174,7 +173,7 @@ async fn known_model_describes_tools_in_the_text_once_the_server_reports_no_nati
     let learned = fake.learned.clone();
     let model = KnownModel::new(fake, ConfiguredFacts::default());
     model.complete(&request(), &|_: Delta<'_>| {}).await.unwrap();
-    learned.lock().unwrap().native_tools = Some(false);
+    learned.lock().native_tools = Some(false);
     model.complete(&request(), &|_: Delta<'_>| {}).await.unwrap();
     let native: Vec<bool> = asked.requests().iter().map(|asked| !asked.tools.is_empty()).collect();
     assert_eq!(native, [true, false]);

@@ -25,9 +25,9 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use avocet_protocol::model::{Message, Messages, ModelError, ModelRequest, Reasoning};
+use parking_lot::Mutex;
 
 pub(crate) use faults::names_missing_tools;
 
@@ -134,25 +134,25 @@ impl RepairAttempts {
 impl RepairLessons {
     /// The differences of all requests.
     pub(crate) fn current_adjustments(&self) -> RequestAdjustments {
-        self.learned.lock().unwrap_or_else(PoisonError::into_inner).adjustments
+        self.learned.lock().adjustments
     }
 
     /// The number of lessons so far.
     pub(crate) fn lessons_version(&self) -> u64 {
-        self.learned.lock().unwrap_or_else(PoisonError::into_inner).version
+        self.learned.lock().version
     }
 
     /// Forgets an adjustment that did not help.
     pub(crate) fn forget_fault(&self, fault: RequestFault) {
         if let RequestFault::Adjustable(adjustment) = fault {
-            let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut learned = self.learned.lock();
             learned.adjustments.remove_adjustment(adjustment);
         }
     }
 
     /// Remembers a fault of this request. `model` is the model's name as `provider/model`.
     pub(crate) fn learn_fault(&self, fault: RequestFault, request: &ModelRequest, model: &str) {
-        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut learned = self.learned.lock();
         learned.version += 1;
         match fault {
             RequestFault::Adjustable(adjustment) => learned.adjustments.insert(adjustment),
@@ -180,7 +180,7 @@ impl RepairLessons {
         request: &'r ModelRequest,
         host: &str,
     ) -> Cow<'r, ModelRequest> {
-        let learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let learned = self.learned.lock();
         let is_refused = |thought: &Reasoning| {
             thought.host.as_deref().is_some_and(|sender| sender != host)
                 || (!learned.thoughts.is_empty() && learned.thoughts.contains(&hash(thought)))

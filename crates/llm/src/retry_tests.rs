@@ -1,10 +1,11 @@
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use avocet_protocol::model::{Model, Money, Price};
 use avocet_testkit::ManualClock;
 use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake, delta_event};
 use avocet_text::Secret;
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::*;
@@ -41,7 +42,7 @@ fn lost_of(
     let lost = Mutex::new(Vec::new());
     let deltas = |delta: Delta<'_>| {
         if let Delta::Lost(spent) = delta {
-            lost.lock().unwrap().push(spent.usage);
+            lost.lock().push(spent.usage);
         }
     };
     let shown = ShownDeltas::new(&deltas);
@@ -54,7 +55,7 @@ fn lost_of(
     };
     // An attempt that would wait is dropped.
     shown.run_attempt("a/b", 100, asking).now_or_never();
-    lost.into_inner().unwrap()
+    lost.into_inner()
 }
 
 #[test]
@@ -82,7 +83,7 @@ fn attempt_reports_lost_usage_of_an_answer_that_may_have_begun() {
 async fn retrying_reports_each_broken_attempt_with_its_price() {
     let half = ModelAnswer::Events(vec![delta_event(&json!({ "content": "so far" }), None)]);
     let answers = Mutex::new(vec![ModelAnswer::says("good"), half.clone(), half]);
-    let fake = OpenAiFake::start(move |_| answers.lock().unwrap().pop().unwrap()).await;
+    let fake = OpenAiFake::start(move |_| answers.lock().pop().unwrap()).await;
     let config = OpenAiConfig {
         base_url: fake.base_url(),
         api_key: Some(Secret::new(KEY.to_owned()).into()),
@@ -96,7 +97,7 @@ async fn retrying_reports_each_broken_attempt_with_its_price() {
     let lost = Mutex::new(Vec::new());
     let deltas = |delta: Delta<'_>| {
         if let Delta::Lost(spent) = delta {
-            lost.lock().unwrap().push(spent.clone());
+            lost.lock().push(spent.clone());
         }
     };
     let request = sample_request();
@@ -109,7 +110,7 @@ async fn retrying_reports_each_broken_attempt_with_its_price() {
     let asking = model.complete(&request, &deltas);
     let (reply, ()) = tokio::join!(asking, passing);
     assert_eq!(reply.unwrap().spent.len(), 1);
-    let lost = lost.into_inner().unwrap();
+    let lost = lost.into_inner();
     assert_eq!(lost.len(), 2);
     for Spent { model, usage, cost } in lost {
         assert_eq!((model.as_str(), usage.output), ("local/qwen3", 1));

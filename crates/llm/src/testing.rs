@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::model::{
@@ -14,6 +14,7 @@ use avocet_protocol::tool::ToolSpec;
 use avocet_testkit::http::{Later, Piece};
 use avocet_testkit::{ManualClock, ModelAnswer};
 use futures_util::future::{Either, select};
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
@@ -111,13 +112,13 @@ pub(crate) struct ShownReply {
 pub(crate) async fn ask_model(model: &dyn Model) -> ShownReply {
     let (shown, thoughts) = (Mutex::new(String::new()), Mutex::new(String::new()));
     let deltas = |delta: Delta<'_>| match delta {
-        Delta::Text(text) => shown.lock().unwrap().push_str(text),
-        Delta::Thought(text) => thoughts.lock().unwrap().push_str(text),
-        Delta::Restart => shown.lock().unwrap().push('<'),
+        Delta::Text(text) => shown.lock().push_str(text),
+        Delta::Thought(text) => thoughts.lock().push_str(text),
+        Delta::Restart => shown.lock().push('<'),
         Delta::Retry(_) | Delta::Lost(_) => {}
     };
     let reply = model.complete(&sample_request(), &deltas).await;
-    let (shown, thoughts) = (shown.into_inner().unwrap(), thoughts.into_inner().unwrap());
+    let (shown, thoughts) = (shown.into_inner(), thoughts.into_inner());
     ShownReply { reply, shown, thoughts }
 }
 

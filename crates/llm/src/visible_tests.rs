@@ -1,5 +1,4 @@
-use std::sync::Mutex;
-
+use parking_lot::Mutex;
 use proptest::prelude::*;
 
 use super::*;
@@ -12,13 +11,13 @@ fn read(pieces: &[&str]) -> (String, String) {
 fn read_by(mut visible: VisibleText, pieces: &[&str]) -> (String, String) {
     let shown = Mutex::new(String::new());
     let show = |delta: Delta<'_>| match delta {
-        Delta::Text(text) => shown.lock().unwrap().push_str(text),
-        Delta::Restart => shown.lock().unwrap().clear(),
+        Delta::Text(text) => shown.lock().push_str(text),
+        Delta::Restart => shown.lock().clear(),
         Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => {}
     };
     pieces.iter().for_each(|piece| visible.push(piece, show));
     let text = visible.finish_text(show);
-    (text, shown.into_inner().unwrap())
+    (text, shown.into_inner())
 }
 
 /// Checks every division of a text into up to three pieces, and into single characters.
@@ -235,13 +234,13 @@ fn visible_shows_thoughts_apart_from_the_text_in_any_pieces() {
             let thoughts = Mutex::new(String::new());
             let show = |delta: Delta<'_>| {
                 if let Delta::Thought(thought) = delta {
-                    thoughts.lock().unwrap().push_str(thought);
+                    thoughts.lock().push_str(thought);
                 }
             };
             let mut visible = VisibleText::keeping_calls();
             pieces.iter().for_each(|piece| visible.push(piece, show));
             visible.finish_text(show);
-            assert_eq!(thoughts.into_inner().unwrap(), expected, "{pieces:?}");
+            assert_eq!(thoughts.into_inner(), expected, "{pieces:?}");
         }
     }
 }
@@ -255,10 +254,10 @@ fn visible_does_not_withhold_text_after_a_lone_backtick() {
     let shown = Mutex::new(String::new());
     VisibleText::default().push(&long[..2500], |delta| {
         if let Delta::Text(text) = delta {
-            shown.lock().unwrap().push_str(text);
+            shown.lock().push_str(text);
         }
     });
-    assert!(shown.into_inner().unwrap().len() > 2000);
+    assert!(shown.into_inner().len() > 2000);
 }
 
 proptest! {

@@ -1,12 +1,13 @@
 //! Updates of resources that a client has subscribed to.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::clock::Clock;
 use avocet_supervise::{Backoff, Group};
+use parking_lot::Mutex;
 use rmcp::model::ResourceUpdatedNotificationParam;
 use rmcp::{ErrorData, Peer, RoleServer};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -39,14 +40,14 @@ impl ResourceSubscriptions {
             let message = "only a conversation can be subscribed to: avocet://sessions/SESSION";
             return Err(ErrorData::invalid_params(message, None));
         };
-        if self.open().len() >= MOST && !self.open().contains_key(&uri) {
+        if self.open.lock().len() >= MOST && !self.open.lock().contains_key(&uri) {
             let message = format!("there are {MOST} subscriptions already; end one first");
             return Err(ErrorData::invalid_params(message, None));
         }
         let feed = methods.follow(&session, None, false).await;
         let feed = feed.map_err(|error| protocol_error(&error))?;
         let ended = CancellationToken::new();
-        self.open().insert(uri.clone(), ended.clone().drop_guard());
+        self.open.lock().insert(uri.clone(), ended.clone().drop_guard());
         let followed = FollowedSession { methods, session, uri, peer, clock: tasks.clock.clone() };
         let stopping = tasks.group.cancel_token();
         tasks.group.spawn("mcp-subscription", async move {
@@ -60,11 +61,7 @@ impl ResourceSubscriptions {
     }
 
     pub(crate) fn remove_session(&self, uri: &str) {
-        self.open().remove(uri);
-    }
-
-    fn open(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, DropGuard>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().remove(uri);
     }
 }
 

@@ -1,14 +1,15 @@
 //! The calls that run on one connection. A server's own requests belong to one of them: the protocol
 //! does not say to which.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::access::{LeastTrust, Role};
 use avocet_protocol::chat::{ChatAddress, SessionId};
 use avocet_protocol::ids::TurnId;
 use avocet_protocol::tool::ToolContext;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 /// The shortest time between two progress reports of a call that are shown.
@@ -45,10 +46,6 @@ pub(crate) struct RunningCall {
 }
 
 impl RunningCalls {
-    fn lock_calls(&self) -> MutexGuard<'_, Vec<Arc<RunningCall>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Lists a call for as long as the guard lives.
     pub(crate) fn enter_call(&self, context: &ToolContext, tool: String) -> EnteredCall<'_> {
         let ToolContext { session, chat, role, .. } = context;
@@ -67,14 +64,14 @@ impl RunningCalls {
             asked: AtomicU32::new(0),
             next_report: Mutex::default(),
         });
-        self.lock_calls().push(call.clone());
+        self.0.lock().push(call.clone());
         EnteredCall { list: self, call }
     }
 
     /// Returns the call to which a request of the server belongs. `None` without a call, or if calls
     /// of several sessions run: a question must not reach the wrong chat.
     pub(crate) fn of_request(&self) -> Option<Arc<RunningCall>> {
-        let calls = self.lock_calls();
+        let calls = self.0.lock();
         let last = calls.last()?;
         calls.iter().all(|call| call.session == last.session).then(|| last.clone())
     }
@@ -89,7 +86,7 @@ impl RunningCall {
     /// Returns `true` if a progress report at the time `now` may be shown. A server that sends many
     /// must not displace other events.
     pub(crate) fn may_report(&self, now: Duration) -> bool {
-        let mut next = self.next_report.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = self.next_report.lock();
         if now < *next {
             return false;
         }
@@ -148,7 +145,7 @@ pub(crate) struct EnteredCall<'l> {
 impl Drop for EnteredCall<'_> {
     fn drop(&mut self) {
         self.call.over.cancel();
-        self.list.lock_calls().retain(|call| !Arc::ptr_eq(call, &self.call));
+        self.list.0.lock().retain(|call| !Arc::ptr_eq(call, &self.call));
     }
 }
 

@@ -1,8 +1,8 @@
 //! Tests of servers that ask a person during a call.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,6 +12,7 @@ use avocet_protocol::tool::{
     ToolOutcome, ToolSource, UnansweredQuestion,
 };
 use avocet_testkit::{ManualClock, tool_context};
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
@@ -39,9 +40,9 @@ impl Drop for Withdrawal<'_> {
 #[async_trait]
 impl AskPerson for FakePeople {
     async fn ask(&self, question: PersonQuestion) -> Result<PersonAnswer, UnansweredQuestion> {
-        self.questions.lock().unwrap().push(question.clone());
+        self.questions.lock().push(question.clone());
         loop {
-            let next = self.answers.lock().unwrap().pop_front();
+            let next = self.answers.lock().pop_front();
             match next {
                 None => {
                     let _withdrawal = Withdrawal(self);
@@ -51,7 +52,7 @@ impl AskPerson for FakePeople {
                 Some("decline") => return Ok(PersonAnswer::Declined),
                 Some(text) => match question.check.check(text) {
                     Ok(()) => return Ok(PersonAnswer::Text(text.to_owned())),
-                    Err(why) => self.refusals.lock().unwrap().push(why),
+                    Err(why) => self.refusals.lock().push(why),
                 },
             }
         }
@@ -71,11 +72,11 @@ impl World {
     async fn asking(question: Value, answers: &[&'static str]) -> Self {
         let (home, clock) = (TempDir::new().unwrap(), Arc::new(ManualClock::default()));
         let fake = FakeServer::with_tools(&["ask", "nag"]);
-        *fake.question.lock().unwrap() = question;
+        *fake.question.lock() = question;
         let config = McpServerConfig::default();
         let client = make_client(home.path(), &clock, vec![("fake", config, Some(fake.clone()))]);
         let people = Arc::new(FakePeople::default());
-        people.answers.lock().unwrap().extend(answers);
+        people.answers.lock().extend(answers);
         client.start(McpServices { people: Some(people.clone()), ..McpServices::default() });
         McpServers::tools(&client, "fake", true).await.unwrap();
         Self { _home: home, clock, fake, people, client }
@@ -95,7 +96,7 @@ impl World {
     }
 
     fn questions(&self) -> Vec<PersonQuestion> {
-        self.people.questions.lock().unwrap().clone()
+        self.people.questions.lock().clone()
     }
 
     async fn until_asked(&self) {
@@ -132,7 +133,7 @@ async fn form_asks_for_one_field_after_the_other_until_each_answer_is_valid() {
     let content = json!({"city": "Rome", "days": 3, "class": "second", "meal": true});
     assert_eq!(answer, json!({"action": "accept", "content": content}));
 
-    let refusals = world.people.refusals.lock().unwrap().clone();
+    let refusals = world.people.refusals.lock().clone();
     assert_eq!(
         refusals,
         ["`X` is not a text of at least 2 characters.", "`ten` is not a whole number from 1 to 9."]
@@ -247,7 +248,7 @@ async fn call_that_asks_outlives_its_timeout_and_ends_with_stop() {
         tokio::task::yield_now().await;
     }
     let cancelled = || {
-        let received = world.fake.received.lock().unwrap();
+        let received = world.fake.received.lock();
         received.iter().any(|one| one == "notifications/cancelled")
     };
     while !cancelled() {

@@ -162,7 +162,7 @@ impl ServerLink {
         let Ok(ChildStreams { stdin, stdout, stderr }) = started.await else {
             return Err(wait_for_reason(end, clock).await);
         };
-        let last = Arc::new(std::sync::Mutex::new(String::new()));
+        let last = Arc::new(parking_lot::Mutex::new(String::new()));
         group.spawn(&format!("errors of MCP server {server}"), {
             read_errors(server.clone(), stderr, last.clone())
         });
@@ -270,8 +270,8 @@ async fn wait_for_reason(
     }
 }
 
-fn with_errors(why: String, last: &std::sync::Mutex<String>) -> String {
-    let last = last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+fn with_errors(why: String, last: &parking_lot::Mutex<String>) -> String {
+    let last = last.lock();
     if last.is_empty() { why } else { format!("{why}; its last line of errors: {last:?}") }
 }
 
@@ -279,7 +279,7 @@ fn with_errors(why: String, last: &std::sync::Mutex<String>) -> String {
 async fn read_errors(
     server: Arc<str>,
     stderr: Box<dyn AsyncRead + Send + Unpin>,
-    last: Arc<std::sync::Mutex<String>>,
+    last: Arc<parking_lot::Mutex<String>>,
 ) {
     use tokio::io::AsyncReadExt;
     let mut stderr = BufReader::new(stderr);
@@ -292,7 +292,7 @@ async fn read_errors(
         let line = String::from_utf8_lossy(&line).trim().to_owned();
         if !line.is_empty() {
             tracing::debug!(server = &*server, ?line, "an MCP server reports");
-            *last.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = line;
+            *last.lock() = line;
         }
     }
 }

@@ -6,9 +6,9 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::tool::{McpToolForm, McpToolHints, McpToolState};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -122,13 +122,9 @@ impl ServerMemory {
         Self { file, servers: Mutex::new(servers) }
     }
 
-    fn lock_servers(&self) -> MutexGuard<'_, BTreeMap<String, KnownServer>> {
-        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns everything that is known of a server; empty for a new one.
     pub(crate) fn get(&self, server: &str) -> KnownServer {
-        self.lock_servers().get(server).cloned().unwrap_or_default()
+        self.servers.lock().get(server).cloned().unwrap_or_default()
     }
 
     /// Changes the entry of a server, and writes the file if that makes a difference. Returns `true`
@@ -141,7 +137,7 @@ impl ServerMemory {
         server: &str,
         change: impl FnOnce(&mut KnownServer),
     ) -> io::Result<bool> {
-        let mut servers = self.lock_servers();
+        let mut servers = self.servers.lock();
         let known = servers.entry(server.to_owned()).or_default();
         let before = known.clone();
         change(known);

@@ -16,7 +16,7 @@ use crate::{McpClient, McpServerConfig};
 async fn start(quirk: Quirk) -> (TempDir, Arc<FakeServer>, McpClient) {
     let (home, clock) = (TempDir::new().unwrap(), Arc::new(ManualClock::default()));
     let fake = FakeServer::with_tools(&["a", "b"]);
-    *fake.quirk.lock().unwrap() = Some(quirk);
+    *fake.quirk.lock() = Some(quirk);
     let servers = vec![("fake", McpServerConfig::default(), Some(fake.clone()))];
     let client = make_client(home.path(), &clock, servers);
     McpServers::tools(&client, "fake", true).await.unwrap();
@@ -95,7 +95,7 @@ async fn server_with_a_quirk_starts_lists_its_tools_and_runs_them() {
         assert!(status.left_out.is_empty(), "{name}: {:?}", status.left_out);
         assert_eq!(call(&client, &tool_context()).await, Ok(json!("b ran")), "{name}");
         // One page at the start, and one for `tools`.
-        let received = fake.received.lock().unwrap();
+        let received = fake.received.lock();
         assert_eq!(received.iter().filter(|one| *one == "tools/list").count(), 2, "{name}");
     }
 }
@@ -110,7 +110,7 @@ async fn cursor_that_repeats_ends_the_list() {
     })
     .await;
     assert_eq!(call(&client, &tool_context()).await, Ok(json!("b ran")));
-    let received = fake.received.lock().unwrap();
+    let received = fake.received.lock();
     // Two pages at the start, and two for `tools`.
     assert_eq!(received.iter().filter(|one| *one == "tools/list").count(), 4);
 }
@@ -124,7 +124,7 @@ async fn tool_that_cannot_be_read_is_named_and_the_others_work() {
         (json!("odd"), "it is no object"),
     ] {
         let (_home, fake, client) = start(|_, response| line(&response)).await;
-        fake.tools.lock().unwrap().insert(1, odd);
+        fake.tools.lock().insert(1, odd);
         McpServers::tools(&client, "fake", true).await.unwrap();
         let status = client.servers().remove(0);
         assert!(status.left_out.len() == 1 && status.left_out[0].contains(why), "{status:?}");

@@ -1,8 +1,9 @@
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::model::Usage;
 use avocet_testkit::tool_context;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::*;
@@ -22,7 +23,7 @@ impl SampleModel for FakeModels {
             return Err(NoSample("the budget of the day is used up".to_owned()));
         }
         let text = text_in(request.messages.last().unwrap()).to_owned();
-        self.requests.lock().unwrap().push(request);
+        self.requests.lock().push(request);
         let (model, truncated, usage) = ("test/cheap".to_owned(), false, Usage::new(100, 10));
         Ok(Sample { model, text, truncated, usage })
     }
@@ -75,7 +76,7 @@ async fn sample_asks_the_model_without_tools_and_lowers_the_trust_of_the_call() 
     assert_eq!((&answer["role"], &answer["model"]), (&json!("assistant"), &json!("test/cheap")));
     assert_eq!(answer["stopReason"], "endTurn");
     assert_eq!(call.call.read.get(), Trust::Low);
-    let requests = world.models.requests.lock().unwrap();
+    let requests = world.models.requests.lock();
     let texts: Vec<&str> = requests[0].messages.iter().map(text_in).collect();
     assert!(texts[0].contains("Answer in at most 50 tokens.") && texts[0].ends_with("Be short."));
     assert_eq!(texts[1..], ["(begin)", "a", "b\n\nc"]);
@@ -99,7 +100,7 @@ async fn sample_refuses_more_than_the_limits_of_a_call() {
         // The next call has its own limits.
         let next = world.enter();
         assert!(world.ask(&next, limits, user.clone()).await.is_ok());
-        assert_eq!(world.models.requests.lock().unwrap().len(), 3);
+        assert_eq!(world.models.requests.lock().len(), 3);
     }
 }
 
@@ -139,7 +140,7 @@ async fn sample_refuses_tools_and_unusable_messages() {
     ] {
         assert_eq!(world.ask(&call, LIMITS, asked).await, Err(why.to_owned()));
     }
-    assert!(world.models.requests.lock().unwrap().is_empty());
+    assert!(world.models.requests.lock().is_empty());
 }
 
 #[tokio::test]
@@ -152,7 +153,7 @@ async fn sample_sends_pictures_along() {
     let asked = params(&json!([{"role": "user", "content": content}]));
     let answer = world.ask(&call, LIMITS, asked).await.unwrap();
     assert_eq!(answer["content"]["text"], "See:\n[image: image/png, 13 bytes]");
-    let requests = world.models.requests.lock().unwrap();
+    let requests = world.models.requests.lock();
     let Some(Message::User { images, .. }) = requests[0].messages.last() else { panic!() };
     assert_eq!(requests[0].images.keys().collect::<Vec<_>>(), images.iter().collect::<Vec<_>>());
 }
@@ -176,5 +177,5 @@ async fn sample_refuses_further_requests_while_others_wait_and_those_of_an_ended
     for refused in [one, two, three] {
         assert_eq!(refused.unwrap_err(), NoSample("the call has ended".to_owned()));
     }
-    assert!(world.models.requests.lock().unwrap().is_empty());
+    assert!(world.models.requests.lock().is_empty());
 }

@@ -1,13 +1,14 @@
 //! One server: its connection, its state, and the calls of its tools.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use avocet_protocol::clock::{Clock, within};
 use avocet_protocol::tool::{McpState, McpToolState, ToolContext, ToolError};
 use avocet_supervise::{Backoff, Group, RepeatedLines};
 use avocet_text::Redactor;
+use parking_lot::Mutex;
 use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, oneshot};
@@ -79,11 +80,11 @@ impl Default for ServerLife {
 impl ConfiguredServer {
     /// Returns the state, and the reason of a failure.
     pub(crate) fn current_state(&self) -> (McpState, Option<String>) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.lock().clone()
     }
 
     fn set_state(&self, state: McpState, why: Option<String>) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = (state, why);
+        *self.state.lock() = (state, why);
     }
 
     pub(crate) fn known_server(&self) -> KnownServer {

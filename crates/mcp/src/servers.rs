@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::OnceLock;
 
 use async_trait::async_trait;
 use avocet_net::HttpClient;
@@ -14,6 +14,7 @@ use avocet_protocol::tool::{
 };
 use avocet_supervise::{Group, RepeatedLines};
 use avocet_text::{Redactor, Secret};
+use parking_lot::{Mutex, RwLock};
 
 use crate::McpServerConfig;
 use crate::link::{ChildProgram, ServerEndpoint};
@@ -100,7 +101,7 @@ impl McpClient {
     }
 
     pub(crate) fn all_servers(&self) -> BTreeMap<String, Arc<ConfiguredServer>> {
-        self.servers.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.servers.read().clone()
     }
 
     /// Takes a changed configuration into use. Servers that are not among `changed` go on; the
@@ -124,7 +125,7 @@ impl McpClient {
             (name, server)
         });
         let next = next.collect();
-        *self.servers.write().unwrap_or_else(PoisonError::into_inner) = next;
+        *self.servers.write() = next;
         old.values().for_each(|server| server.end_server());
         self.shared.version.increase_version();
         begun.iter().for_each(ConfiguredServer::begin_with_daemon);

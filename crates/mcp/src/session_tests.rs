@@ -23,7 +23,7 @@ async fn session_servers_start_together_and_those_that_fail_are_named() {
     let (home, clock) = (TempDir::new().unwrap(), Arc::new(ManualClock::default()));
     let configured = make_client(home.path(), &clock, Vec::new());
     let (good, broken) = (FakeServer::with_tools(&["read"]), FakeServer::with_tools(&["write"]));
-    *broken.is_broken.lock().unwrap() = true;
+    *broken.is_broken.lock() = true;
     let config = McpServerConfig { lazy: false, ..McpServerConfig::default() };
     let servers = server_parts(vec![
         ("editor-bad", config.clone(), Some(broken.clone())),

@@ -1,13 +1,14 @@
 //! A strict MCP server in memory, which misbehaves on demand.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use avocet_protocol::clock::Clock;
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::sync::oneshot;
@@ -59,7 +60,7 @@ impl FakeServer {
 
     /// Lists two tools on each page.
     fn list_page(&self, params: &Value) -> Value {
-        let tools = self.tools.lock().unwrap();
+        let tools = self.tools.lock();
         let from = params["cursor"].as_str().map_or(0, |cursor| cursor.parse().unwrap());
         let page: Vec<Value> = tools.iter().skip(from).take(2).cloned().collect();
         let next = (from + 2 < tools.len()).then(|| (from + 2).to_string());
@@ -73,7 +74,7 @@ impl FakeServer {
     /// Answers a line; `None` ends the program.
     async fn answer_line(&self, message: &Value, out: &mut DuplexStream) -> Option<()> {
         let method = message["method"].as_str().unwrap_or("answer");
-        self.received.lock().unwrap().push(method.to_owned());
+        self.received.lock().push(method.to_owned());
         if method == "answer" {
             return self.take_answer(message, out).await;
         }
@@ -92,7 +93,7 @@ impl FakeServer {
                 "die" => return None,
                 name @ ("ask" | "nag") => {
                     let call = AskingCall { id: message["id"].clone(), nags: name == "nag" };
-                    *self.asking.lock().unwrap() = Some(call);
+                    *self.asking.lock() = Some(call);
                     return self.ask_client(out).await;
                 }
                 "hang" => return Some(()),
@@ -113,7 +114,7 @@ impl FakeServer {
                     json!({"content": [{"type": "text", "text": "sampled"}]})
                 }
                 "change" => {
-                    self.tools.lock().unwrap().push(tool_json("added", "New."));
+                    self.tools.lock().push(tool_json("added", "New."));
                     let changed = "notifications/tools/list_changed";
                     let changed = json!({"jsonrpc": "2.0", "method": changed});
                     out.write_all(format!("{changed}\n").as_bytes()).await.unwrap();
@@ -143,13 +144,13 @@ impl FakeServer {
             _ => return Some(()),
         };
         let line = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
-        let quirk = *self.quirk.lock().unwrap();
+        let quirk = *self.quirk.lock();
         let text = quirk.map_or_else(|| format!("{line}\n"), |quirk| quirk(method, line.clone()));
         out.write_all(text.as_bytes()).await.ok()
     }
 
     async fn ask_client(&self, out: &mut DuplexStream) -> Option<()> {
-        let params = self.question.lock().unwrap().clone();
+        let params = self.question.lock().clone();
         let asks = json!({
             "jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params,
         });
@@ -159,7 +160,7 @@ impl FakeServer {
     /// Returns the answer to a question as the result of its call.
     async fn take_answer(&self, message: &Value, out: &mut DuplexStream) -> Option<()> {
         let is_accepted = message["result"]["action"] == "accept";
-        let asking = self.asking.lock().unwrap().clone().filter(|_| message["id"] == "q");
+        let asking = self.asking.lock().clone().filter(|_| message["id"] == "q");
         let Some(AskingCall { id, nags }) = asking else { return Some(()) };
         if nags && is_accepted {
             return self.ask_client(out).await;
@@ -190,7 +191,7 @@ impl ChildProgram for FakeServer {
         cancel: CancellationToken,
     ) -> String {
         self.starts.fetch_add(1, Ordering::SeqCst);
-        if *self.is_broken.lock().unwrap() {
+        if *self.is_broken.lock() {
             return "there is no program x here".to_owned();
         }
         let (stdin, input) = tokio::io::duplex(1024 * 1024);

@@ -55,10 +55,10 @@ impl CallWait<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
 
     use avocet_protocol::ids::TurnId;
     use avocet_testkit::{ManualClock, tool_context};
+    use parking_lot::Mutex;
 
     use super::*;
     use crate::calls::RunningCalls;
@@ -70,7 +70,7 @@ mod tests {
     impl SignsOfLife for Signs<'_> {
         fn sign(&self, turn: TurnId) {
             assert_eq!(turn, tool_context().call.turn);
-            self.1.lock().unwrap().push(self.0.elapsed());
+            self.1.lock().push(self.0.elapsed());
         }
     }
 
@@ -100,8 +100,7 @@ mod tests {
         };
         let (answer, ()) = tokio::join!(wait.wait_for_answer(std::future::pending::<()>()), time);
         assert_eq!(answer, None);
-        let seconds: Vec<u64> =
-            signs.1.into_inner().unwrap().iter().map(Duration::as_secs).collect();
+        let seconds: Vec<u64> = signs.1.into_inner().iter().map(Duration::as_secs).collect();
         assert_eq!(seconds, [0, 30, 90, 150]);
     }
 }

@@ -23,9 +23,9 @@ mod results;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::model::decode_json;
+use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ErrorData, JsonRpcMessage, MetaObject, NumberOrString,
@@ -59,13 +59,9 @@ pub(crate) struct ServerWire {
 }
 
 impl ServerWire {
-    fn open(&self) -> MutexGuard<'_, BTreeMap<i64, String>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Remembers a request before it is sent, and forgets one that is cancelled.
     pub(crate) fn note_sent(&self, message: &ClientJsonRpcMessage) {
-        let mut open = self.open();
+        let mut open = self.open.lock();
         match message {
             JsonRpcMessage::Request(request) => {
                 let NumberOrString::Number(id) = request.id else { return };
@@ -91,7 +87,7 @@ impl ServerWire {
         if let JsonRpcMessage::Request(request) = message
             && let NumberOrString::Number(id) = request.id
         {
-            self.open().remove(&id);
+            self.open.lock().remove(&id);
         }
     }
 
@@ -108,14 +104,14 @@ impl ServerWire {
     /// Makes the response to a request that the server has answered in a way that cannot be read, or
     /// not at all. `None` if the request is not open.
     pub(crate) fn fail_request(&self, id: i64, why: String) -> Option<ServerMessage> {
-        self.open().remove(&id)?;
+        self.open.lock().remove(&id)?;
         Some(make_error(id, why))
     }
 
     /// Keeps the first output that is no message, for the reason of a failed start. Returns `true`
     /// for the first.
     pub(crate) fn note_noise(&self, shown: &str) -> bool {
-        let mut noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut noise = self.noise.lock();
         let is_first = noise.is_none();
         noise.get_or_insert_with(|| shown.to_owned());
         is_first
@@ -123,7 +119,7 @@ impl ServerWire {
 
     /// Returns the first output that was no message.
     pub(crate) fn first_noise(&self) -> Option<String> {
-        self.noise.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.noise.lock().clone()
     }
 
     fn read_message(&self, value: Value, asked: Option<i64>) -> Option<ServerMessage> {
@@ -156,7 +152,7 @@ impl ServerWire {
         object: &Map<String, Value>,
         asked: Option<i64>,
     ) -> Option<(i64, String)> {
-        let mut open = self.open();
+        let mut open = self.open.lock();
         let stated = object.get("id").filter(|id| !id.is_null());
         let known = stated.and_then(as_id).filter(|id| open.contains_key(id));
         let only = || {
@@ -173,7 +169,7 @@ impl ServerWire {
 #[cfg(test)]
 pub(crate) fn open_requests(requests: &[(i64, &str)]) -> std::sync::Arc<ServerWire> {
     let wire = ServerWire::default();
-    wire.open().extend(requests.iter().map(|(id, method)| (*id, (*method).to_owned())));
+    wire.open.lock().extend(requests.iter().map(|(id, method)| (*id, (*method).to_owned())));
     std::sync::Arc::new(wire)
 }
 

@@ -30,7 +30,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -47,6 +47,7 @@ use avocet_protocol::store::{
     MemoryEdit, MemoryScope, NewConsolidation, Purpose, StoreError, UpkeepBudget,
 };
 use jiff::tz::TimeZone;
+use parking_lot::Mutex;
 
 use crate::tidy_plan::{
     ActionRefused, DateAction, MergeAction, ReplaceAction, ShownMemories, TidyAction, read_plan,
@@ -277,7 +278,7 @@ impl MemoryConsolidator {
         let request = self.model_request(run, trust, memories);
         let spent: Mutex<Vec<Spent>> = Mutex::default();
         let keep = |one: &Spent| {
-            spent.lock().unwrap_or_else(PoisonError::into_inner).push(one.clone());
+            spent.lock().push(one.clone());
         };
         let deltas = |delta: Delta<'_>| {
             if let Delta::Lost(lost) = delta {
@@ -295,7 +296,7 @@ impl MemoryConsolidator {
                 Err(format!("{} did not answer within {} s", model.name(), TIMEOUT.as_secs()))
             }
         };
-        let spent = spent.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let spent = spent.into_inner();
         budget.record(Purpose::Consolidation, &spent).await?;
         Ok(answer)
     }

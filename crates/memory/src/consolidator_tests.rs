@@ -26,7 +26,7 @@ enum UsedUp {
 #[async_trait]
 impl UpkeepBudget for Budget {
     async fn used_up(&self, price: Option<Price>) -> Result<Option<String>, StoreError> {
-        let is_used_up = match *self.used_up.lock().unwrap() {
+        let is_used_up = match *self.used_up.lock() {
             UsedUp::No => false,
             UsedUp::ForAll => true,
             UsedUp::ForUnpriced => price.is_none(),
@@ -238,7 +238,7 @@ async fn consolidate_asks_nothing_without_new_memories_or_with_a_spent_budget() 
     let reports = harness.consolidator.consolidate(&request).await.unwrap();
     assert_eq!((reports.len(), reports[0].shown), (1, 0));
     harness.remember("Ben drinks coffee").await;
-    *harness.budget.used_up.lock().unwrap() = UsedUp::ForAll;
+    *harness.budget.used_up.lock() = UsedUp::ForAll;
     let refused = harness.consolidator.consolidate(&request).await;
     assert_eq!(refused, Err(ConsolidateError::Budget("the budget is spent".to_owned())));
     assert_eq!(harness.store.consolidations(9).await.unwrap(), []);
@@ -251,7 +251,7 @@ async fn consolidate_keeps_the_budget_of_models_without_a_price() {
         let model = ScriptedModel::new(vec![Scripted::says(r#"{"actions":[]}"#)]);
         let harness = ConsolidatorHarness::with(model.with_facts(facts), LIMITS).await;
         harness.remember("Ben drinks coffee").await;
-        *harness.budget.used_up.lock().unwrap() = UsedUp::ForUnpriced;
+        *harness.budget.used_up.lock() = UsedUp::ForUnpriced;
         let request = ConsolidateRequest { scope: None, dry_run: false };
         let done = harness.consolidator.consolidate(&request).await;
         let refused = ConsolidateError::Budget("the budget is spent".to_owned());

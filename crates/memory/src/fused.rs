@@ -1,7 +1,7 @@
 //! Search by words and by meaning: the memories whose words match, and those whose vector is near that
 //! of the query.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,6 +13,7 @@ use avocet_protocol::store::{
     MemoryVectors, NewMemory, ScopeFilter, StoreError, UndoneChange, WordCounts, WrittenMemory,
 };
 use avocet_text::match_query;
+use parking_lot::Mutex;
 
 use crate::words;
 
@@ -55,7 +56,7 @@ impl FusedMemories {
 
     /// Returns the nearest memories; empty if there are no vectors now.
     async fn nearest_memories(&self, scopes: &ScopeFilter, query: &str) -> Vec<FoundMemory> {
-        if self.clock.elapsed() < *self.lock_paused() {
+        if self.clock.elapsed() < *self.paused_until.lock() {
             return Vec::new();
         }
         let asked = within(self.clock.as_ref(), PATIENCE, self.query_vector(query)).await;
@@ -73,13 +74,9 @@ impl FusedMemories {
             tracing::warn!(
                 "cannot search memories by meaning: {error}; searching by words alone for {pause} s"
             );
-            *self.lock_paused() = self.clock.elapsed() + PAUSE;
+            *self.paused_until.lock() = self.clock.elapsed() + PAUSE;
             Vec::new()
         })
-    }
-
-    fn lock_paused(&self) -> std::sync::MutexGuard<'_, Duration> {
-        self.paused_until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the vector of a query. Its request also makes vectors for memories without one.

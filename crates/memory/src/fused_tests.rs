@@ -140,7 +140,7 @@ impl avocet_protocol::store::UpkeepBudget for RequestBudget {
         &self,
         _: Option<avocet_protocol::model::Price>,
     ) -> Result<Option<String>, StoreError> {
-        let mut left = self.left.lock().unwrap();
+        let mut left = self.left.lock();
         let is_over = *left == 0;
         *left = left.saturating_sub(1);
         Ok(is_over.then(|| "the budget is spent".to_owned()))

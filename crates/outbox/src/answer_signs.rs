@@ -3,11 +3,11 @@
 //! leave some out.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::chat::{ChatAddress, Outcome};
 use avocet_protocol::ids::TurnId;
 use avocet_protocol::store::{EndedMessage, Head, SendEnd};
+use parking_lot::Mutex;
 
 use crate::ChannelRegistry;
 
@@ -33,7 +33,7 @@ impl AnswerSigns {
         chat: ChatAddress,
         messages: Vec<EndedMessage>,
     ) {
-        let mut waiting = self.waiting();
+        let mut waiting = self.0.lock();
         if waiting.len() >= MAX_WAITING {
             waiting.clear();
         }
@@ -61,19 +61,15 @@ impl AnswerSigns {
     }
 
     fn take_failed(&self, turn: Option<TurnId>, end: &SendEnd) -> Vec<EndedMessage> {
-        let signs = turn.filter(|_| is_failed(end)).and_then(|turn| self.waiting().remove(&turn));
+        let signs = turn.filter(|_| is_failed(end)).and_then(|turn| self.0.lock().remove(&turn));
         let failed = |message| EndedMessage { outcome: Outcome::Error, ..message };
         signs.into_iter().flat_map(|signs| signs.messages).map(failed).collect()
     }
 
     fn take_delivered(&self, chat: &ChatAddress) -> Vec<EndedMessage> {
-        let mut waiting = self.waiting();
+        let mut waiting = self.0.lock();
         let delivered = waiting.extract_if(.., |_, signs| signs.chat == *chat);
         delivered.flat_map(|(_, signs)| signs.messages).collect()
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, BTreeMap<TurnId, WaitingSigns>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,12 +2,13 @@
 //! there, too. So an owner gets it in a private chat, once until the chat takes a message again.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use avocet_protocol::access::Roles;
 use avocet_protocol::bus::{Deliveries, Destinations};
 use avocet_protocol::chat::{ChatAddress, Content, Planned};
 use avocet_protocol::store::{Head, SendEnd};
+use parking_lot::Mutex;
 
 use crate::ChannelRegistry;
 
@@ -48,7 +49,7 @@ impl ClosedChats {
         ));
         let chats = roles.owners_chats().into_iter().filter(|chat| *chat != closed);
         let notice = chats.filter_map(|chat| channels.plan(&chat, &content).ok()).next()?;
-        self.reported().insert(closed).then_some(notice)
+        self.reported.lock().insert(closed).then_some(notice)
     }
 
     /// Wakes the chat of a notice that stands in another chat than its message.
@@ -68,13 +69,9 @@ impl ClosedChats {
 
     /// Notes that a chat takes messages.
     pub(crate) fn note_open(&self, chat: &ChatAddress) {
-        let mut reported = self.reported();
+        let mut reported = self.reported.lock();
         if !reported.is_empty() {
             reported.remove(&chat.whole_chat());
         }
-    }
-
-    fn reported(&self) -> MutexGuard<'_, BTreeSet<ChatAddress>> {
-        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

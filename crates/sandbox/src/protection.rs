@@ -6,10 +6,11 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use avocet_protocol::access::PROTECTED_PATHS;
 use avocet_text::fits;
+use parking_lot::Mutex;
 
 use crate::config_keys::PROTECTED;
 use crate::secrets::{is_of_packages, plain_path};
@@ -175,7 +176,7 @@ impl PathProtection {
     /// Registers a running program until the result is dropped.
     pub(crate) fn register_program(&self) -> Arc<ApprovedChanges> {
         let approved = Arc::<ApprovedChanges>::default();
-        let mut runs = self.lock_runs();
+        let mut runs = self.runs.lock();
         runs.retain(|run| run.strong_count() > 0);
         runs.push(Arc::downgrade(&approved));
         approved
@@ -184,13 +185,9 @@ impl PathProtection {
     /// Notes a permitted change of a file, so that it is not attributed to running programs.
     pub(crate) fn approve_change(&self, file: &Path) {
         let Some(identity) = identity_of(file) else { return };
-        for run in self.lock_runs().iter().filter_map(Weak::upgrade) {
-            run.lock_files().insert(file.to_owned(), identity);
+        for run in self.runs.lock().iter().filter_map(Weak::upgrade) {
+            run.0.lock().insert(file.to_owned(), identity);
         }
-    }
-
-    fn lock_runs(&self) -> MutexGuard<'_, Vec<Weak<ApprovedChanges>>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -207,11 +204,7 @@ impl Default for PathProtection {
 impl ApprovedChanges {
     /// Returns `true` if a file is in the state that a permitted change left.
     pub(crate) fn is_approved(&self, file: &Path, now: FileIdentity) -> bool {
-        self.lock_files().get(file) == Some(&now)
-    }
-
-    fn lock_files(&self) -> MutexGuard<'_, BTreeMap<PathBuf, FileIdentity>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().get(file) == Some(&now)
     }
 }
 

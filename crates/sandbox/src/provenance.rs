@@ -31,10 +31,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use avocet_protocol::access::Trust;
 use cap_std::fs::{Dir, File};
+use parking_lot::Mutex;
 use rustix::fs::{XattrFlags, fgetxattr, fsetxattr, lgetxattr, lsetxattr, setxattr};
 use rustix::io::Errno;
 
@@ -75,7 +76,7 @@ impl FileProvenance {
 
     /// Registers a running program until the last `Arc` of it is dropped.
     pub(crate) fn register_run(&self, run: &Arc<ProgramRun>) {
-        let mut runs = self.lock_runs();
+        let mut runs = self.runs.lock();
         runs.retain(|run| run.strong_count() > 0);
         runs.push(Arc::downgrade(run));
     }
@@ -89,11 +90,7 @@ impl FileProvenance {
     }
 
     pub(crate) fn running_programs(&self) -> Vec<Arc<ProgramRun>> {
-        self.lock_runs().iter().filter_map(Weak::upgrade).collect()
-    }
-
-    fn lock_runs(&self) -> MutexGuard<'_, Vec<Weak<ProgramRun>>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.runs.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Returns the highest possible trust in the workspace. Without attributes files cannot be told

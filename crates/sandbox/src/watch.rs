@@ -8,10 +8,11 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::ptr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use avocet_protocol::access::{LeastTrust, Trust};
 use cap_std::fs::{Dir, Metadata, MetadataExt};
+use parking_lot::Mutex;
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -250,19 +251,19 @@ impl ProgramRun {
     fn note_name(&self, path: &Path) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if is_odd(&name) {
-            let mut names = self.odd_names.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut names = self.odd_names.lock();
             names.push(name.into_owned());
         }
     }
 
     fn has_odd_names(&self) -> bool {
-        !self.odd_names.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        !self.odd_names.lock().is_empty()
     }
 
     /// Returns `true` if a text has a part of an odd name of an untrusted entry. Programs may write
     /// control characters in another form, so the longest part without them counts.
     fn shows_odd_name(&self, text: &str) -> bool {
-        let names = self.odd_names.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = self.odd_names.lock();
         let longest = |name: &String| {
             let parts = name.split(|c: char| c.is_control() || c == '\u{fffd}');
             parts.max_by_key(|part| part.len()).unwrap_or_default().to_owned()
@@ -274,7 +275,7 @@ impl ProgramRun {
         let Some(queue) = &self.queue else {
             return Err(io::Error::other("cannot create an inotify instance"));
         };
-        let mut watched = self.lock_watched();
+        let mut watched = self.watched.lock();
         if watched.len() >= WATCHED {
             return Err(io::Error::other("there are too many untrusted files to be watched"));
         }
@@ -295,10 +296,6 @@ impl ProgramRun {
         if self.add_watch_at(file, trust, WatchFlags::empty()).is_err() {
             self.least.lower(Trust::Low);
         }
-    }
-
-    fn lock_watched(&self) -> MutexGuard<'_, BTreeMap<i32, Trust>> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn least_trust(&self) -> Trust {
@@ -328,7 +325,7 @@ impl ProgramRun {
         match event {
             event if event.contains(ReadFlags::QUEUE_OVERFLOW) => Trust::Low,
             event if event.contains(ReadFlags::OPEN) => {
-                self.lock_watched().get(&watch).copied().unwrap_or(Trust::Low)
+                self.watched.lock().get(&watch).copied().unwrap_or(Trust::Low)
             }
             // The file was removed.
             _ => Trust::Full,

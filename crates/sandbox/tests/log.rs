@@ -5,9 +5,10 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use avocet_sandbox::Workspace;
+use parking_lot::Mutex;
 use tempfile::TempDir;
 
 #[derive(Clone, Default)]
@@ -15,7 +16,7 @@ struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
 impl Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
+        self.0.lock().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -39,7 +40,7 @@ fn resolve_logs_the_given_and_the_resolved_path() {
         workspace.resolve_path(".//a.rs").unwrap();
         workspace.resolve_path("../secret").unwrap_err();
     });
-    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let log = String::from_utf8(log.0.lock().clone()).unwrap();
     let outside = workspace.root().parent().unwrap().join("secret");
     assert!(log.contains("given=\".//a.rs\" resolved=a.rs"), "{log}");
     let outside = format!("given=\"../secret\" resolved=\"{}\"", outside.display());

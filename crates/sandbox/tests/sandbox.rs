@@ -6,8 +6,8 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, TcpListener};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -16,6 +16,7 @@ use avocet_sandbox::{
     ProgramSandbox, ProgramStreams, ReachedHosts, SandboxError, SandboxLayers,
 };
 use avocet_supervise::SystemClock;
+use parking_lot::Mutex;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::oneshot;
@@ -153,13 +154,13 @@ async fn run_with_output_delivers_output_before_the_end() {
         let script = "echo first; until [ -e go ]; do :; done; echo second";
         let ran = sandbox(home.path(), isolation)
             .run_with_output(shell(home.path(), script), |bytes| {
-                received.lock().unwrap().push_str(&String::from_utf8_lossy(bytes));
+                received.lock().push_str(&String::from_utf8_lossy(bytes));
                 std::fs::write(home.path().join("go"), "").unwrap();
             })
             .await
             .unwrap();
         assert_eq!(ran.ended, ProgramEnd::Code(0), "{isolation:?}");
-        assert_eq!(*received.lock().unwrap(), "first\nsecond\n", "{isolation:?}");
+        assert_eq!(*received.lock(), "first\nsecond\n", "{isolation:?}");
     }
 }
 

@@ -2,11 +2,11 @@
 //! gets the turn so far first.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::chat::{Outcome, SessionId};
 use avocet_protocol::turn::{AnswerRequest, TurnEvent, TurnEvents};
 use avocet_supervise::KeyedListeners;
+use parking_lot::Mutex;
 
 /// Events in a listener's queue; further ones are dropped.
 const BEHIND: usize = 1024;
@@ -92,17 +92,13 @@ impl TurnSoFar {
 }
 
 impl Events {
-    fn turns(&self) -> MutexGuard<'_, HashMap<SessionId, TurnSoFar>> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a listener, which gets the turn so far first.
     fn add_to(
         &self,
         listeners: &KeyedListeners<SessionId, TurnEvent>,
         session: &SessionId,
     ) -> flume::Receiver<TurnEvent> {
-        let turns = self.turns();
+        let turns = self.turns.lock();
         let so_far = turns.get(session).into_iter().flat_map(TurnSoFar::events_so_far);
         listeners.add_after(session.clone(), BEHIND, so_far)
     }
@@ -110,13 +106,13 @@ impl Events {
     /// Returns the request that the open turn of a session has made, as long as it works on the
     /// answer.
     pub(crate) fn open_request(&self, session: &SessionId) -> Option<AnswerRequest> {
-        self.turns().get(session)?.request
+        self.turns.lock().get(session)?.request
     }
 
     /// Returns the text of the answer so far, and holds all further events of the turn back. So
     /// listeners have the same text as the caller.
     pub(crate) fn hold_answer(&self, session: &SessionId) -> Option<(AnswerRequest, String)> {
-        let mut turns = self.turns();
+        let mut turns = self.turns.lock();
         let turn = turns.get_mut(session)?;
         let request = turn.request?;
         turn.held.get_or_insert_default();
@@ -125,7 +121,7 @@ impl Events {
 
     /// Sends the events that were held back, if their turn is still open.
     pub(crate) fn resume_answer(&self, session: &SessionId) {
-        let mut turns = self.turns();
+        let mut turns = self.turns.lock();
         let held = turns.get_mut(session).and_then(|turn| turn.held.take());
         held.iter().flatten().for_each(|event| self.send(&mut turns, session, event));
     }
@@ -191,11 +187,11 @@ impl Events {
 
 impl TurnEvents for Events {
     fn emit(&self, session: &SessionId, event: TurnEvent) {
-        self.send_or_hold(&mut self.turns(), session, event);
+        self.send_or_hold(&mut self.turns.lock(), session, event);
     }
 
     fn note_request(&self, session: &SessionId, request: AnswerRequest) {
-        if let Some(turn) = self.turns().get_mut(session) {
+        if let Some(turn) = self.turns.lock().get_mut(session) {
             turn.request = Some(request);
         }
     }
@@ -350,6 +346,6 @@ mod tests {
             events.emit(&a, text("a"));
             events.emit(&a, ended(Some(turn)));
         }
-        assert!(events.turns().is_empty());
+        assert!(events.turns.lock().is_empty());
     }
 }

@@ -9,7 +9,7 @@ use avocet_protocol::store::{CompactedPast, Family, NewStep, Past};
 use avocet_protocol::tool::{Evidence, LogWrite, ToolClass};
 use avocet_protocol::turn::CallResult;
 use avocet_testkit::{FakeChannel, FakeFiles, FakeTranscriber, ManualClock, OnFetch};
-use std::sync::Mutex;
+use parking_lot::Mutex;
 
 use super::*;
 
@@ -63,7 +63,7 @@ impl FetchHarness {
     }
 
     fn logged(&self) -> usize {
-        self.log.0.lock().unwrap().len()
+        self.log.0.lock().len()
     }
 }
 
@@ -128,7 +128,7 @@ async fn fetch_decides_by_the_first_bytes_what_is_a_picture() {
         let attachment = Attachment { name, media_type, ..at(declared, "a") };
         let text = harness.fetch(vec![attachment.clone()]).await;
         assert!(text.ends_with(line), "{attachment:?}: {text}");
-        let logged = harness.log.0.lock().unwrap().remove(0).1.remove(0);
+        let logged = harness.log.0.lock().remove(0).1.remove(0);
         assert_eq!(logged.kind, kind, "{attachment:?}");
     }
 }
@@ -140,7 +140,7 @@ struct FakeConverter(Mutex<Vec<&'static str>>);
 #[async_trait::async_trait]
 impl ConvertPicture for FakeConverter {
     async fn convert_picture(&self, format: &PictureFormat, _: &[u8]) -> Result<Vec<u8>, String> {
-        self.0.lock().unwrap().push(format.name);
+        self.0.lock().push(format.name);
         if format.name == "HEIC" { Ok(JPEG.to_vec()) } else { Err("unreadable".to_owned()) }
     }
 }
@@ -164,8 +164,8 @@ async fn fetch_converts_a_picture_that_models_do_not_accept() {
         harness.channel.keep("a", [OnFetch::Give(bytes.to_vec())]);
         let text = harness.fetch(vec![at(declared, "a")]).await;
         assert!(text.ends_with(line), "{declared:?}: {text}");
-        let logged = harness.log.0.lock().unwrap().remove(0).1.remove(0);
-        assert_eq!((logged.kind, &converter.0.lock().unwrap()[..]), (kind, asked));
+        let logged = harness.log.0.lock().remove(0).1.remove(0);
+        assert_eq!((logged.kind, &converter.0.lock()[..]), (kind, asked));
     }
 }
 
@@ -260,7 +260,7 @@ impl TurnLog for AttachmentLog {
         message: MessageId,
         attachments: &[Attachment],
     ) -> Result<(), StoreError> {
-        self.0.lock().unwrap().push((message, attachments.to_vec()));
+        self.0.lock().push((message, attachments.to_vec()));
         Ok(())
     }
 

@@ -1,9 +1,8 @@
 //! Tests of the choice of agent and model for a session.
 
-use std::sync::Mutex;
-
 use avocet_protocol::model::{Model, ModelFacts, Models, NoModel, Price};
 use avocet_protocol::store::SessionStatus;
+use parking_lot::Mutex;
 
 use super::*;
 
@@ -286,7 +285,7 @@ struct AnyModels(Mutex<Vec<(String, Vec<String>)>>);
 
 impl Models for AnyModels {
     fn model(&self, name: &str, fallbacks: &[String]) -> Result<Arc<dyn Model>, NoModel> {
-        self.0.lock().unwrap().push((name.to_owned(), fallbacks.to_vec()));
+        self.0.lock().push((name.to_owned(), fallbacks.to_vec()));
         Ok(named(if name == "b/new" { "b/new" } else { "c/cheap" }))
     }
 
@@ -319,6 +318,6 @@ async fn for_session_puts_the_chosen_model_behind_or_in_place_of_the_cheap_one()
         if has_cheap_model {
             expected.push(("c/cheap".to_owned(), of(&["b/new", "d/behind"])));
         }
-        assert_eq!(*models.0.lock().unwrap(), expected);
+        assert_eq!(*models.0.lock(), expected);
     }
 }

@@ -1,7 +1,6 @@
 //! Spoken answers: the recording of an answer beside its text.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use avocet_agent::{AgentLoop, TurnEnd, UsageMeter};
@@ -10,6 +9,7 @@ use avocet_protocol::model::{AudioError, Speak, VoiceMode};
 use avocet_protocol::store::{Answer, Purpose, StoreError};
 use avocet_protocol::turn::TurnRecord;
 use avocet_supervise::fail_point::{FailMoment, pass_in_task};
+use parking_lot::Mutex;
 
 use crate::SessionParts;
 use crate::spoken::{SpokenAnswers, spoken_text};
@@ -27,11 +27,11 @@ pub(crate) struct SpeechPause(Mutex<Duration>);
 
 impl SpeechPause {
     fn begin(&self, now: Duration) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = now + SPEECH_PAUSE;
+        *self.0.lock() = now + SPEECH_PAUSE;
     }
 
     fn is_over(&self, now: Duration) -> bool {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) <= now
+        *self.0.lock() <= now
     }
 }
 

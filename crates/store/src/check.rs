@@ -5,11 +5,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use avocet_protocol::daemon::LogCheck;
 use avocet_protocol::store::StoreError;
 use avocet_supervise::Group;
+use parking_lot::Mutex;
 use rusqlite::InterruptHandle;
 
 use crate::LogHolder;
@@ -143,7 +144,7 @@ impl RunningCheck {
     }
 
     pub(crate) fn shown_check(&self) -> LogCheck {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).shown
+        self.state.lock().shown
     }
 
     /// Marks the database as suspect after an error, so that the next start checks it first.
@@ -155,7 +156,7 @@ impl RunningCheck {
 
     /// Ends a running check. The next start begins it again.
     pub(crate) fn cancel_check(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.is_cancelled = true;
         if let Some(interrupt) = &state.interrupt {
             interrupt.interrupt();
@@ -166,7 +167,7 @@ impl RunningCheck {
     pub(crate) fn start(&self, path: &Path, writer: &LogWriter, group: &Group) -> Result<()> {
         let connection = read_only(path)?;
         let interrupt = connection.get_interrupt_handle();
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).interrupt = Some(interrupt);
+        self.state.lock().interrupt = Some(interrupt);
         let (check, writer, path): (_, _, PathBuf) = (self.clone(), writer.clone(), path.into());
         let thread = move || {
             let found = damage::find_damage(Db { connection: &connection, path: &path });
@@ -178,7 +179,7 @@ impl RunningCheck {
     }
 
     fn end_check(&self, found: Result<Option<String>>, path: &Path, writer: &LogWriter) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.interrupt = None;
         state.shown = match found {
             // The interruption looks like a fault.

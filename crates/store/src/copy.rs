@@ -7,10 +7,11 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::store::StoreError;
+use parking_lot::Mutex;
 use rusqlite::{Connection, InterruptHandle, params};
 
 use crate::connect::read_only;
@@ -98,7 +99,7 @@ impl std::fmt::Debug for CancelState {
 impl CancelCopy {
     /// Ends the copy with [`CopyError::Cancelled`], even if the copy begins later.
     pub fn cancel_copy(&self) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         state.cancelled = true;
         if let Some(handle) = &state.handle {
             handle.interrupt();
@@ -106,11 +107,11 @@ impl CancelCopy {
     }
 
     fn is_cancelled(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).cancelled
+        self.0.lock().cancelled
     }
 
     fn watch_connection(&self, connection: &Connection) -> Result<(), CopyError> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         state.handle = Some(connection.get_interrupt_handle());
         if state.cancelled { Err(CopyError::Cancelled) } else { Ok(()) }
     }

@@ -11,9 +11,10 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use avocet_protocol::clock::Timestamp;
+use parking_lot::Mutex;
 
 use crate::files::with_suffix;
 
@@ -55,16 +56,16 @@ impl SharedPageState {
     }
 
     pub(crate) fn get(&self) -> PageState {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 
     pub(crate) fn set_state(&self, state: PageState) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = state;
+        *self.0.lock() = state;
     }
 
     /// Records the end of a check. A fault that was found meanwhile stays.
     pub(crate) fn note_checked(&self) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         if *state == PageState::Unchecked {
             *state = PageState::Checked;
         }

@@ -3,11 +3,12 @@
 //! reads only the turns that ended since the previous read.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::ids::TurnId;
 use avocet_protocol::turn::TurnRecord;
+use parking_lot::Mutex;
 
 /// Maximum size of all cached turns in bytes, as [`CachedTurn::count_bytes`] counts them.
 const MOST_BYTES: usize = 2 << 20;
@@ -83,24 +84,20 @@ impl CachedTurn {
 impl PastCache {
     /// Forgets all turns, because a transaction has changed ended ones.
     pub(crate) fn clear(&self) {
-        let mut pasts = self.lock_pasts();
+        let mut pasts = self.pasts.lock();
         *pasts = CachedPasts { emptied: pasts.emptied + 1, ..CachedPasts::default() };
-    }
-
-    fn lock_pasts(&self) -> MutexGuard<'_, CachedPasts> {
-        self.pasts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl CachedRead {
     /// Begins a read. Call this before its transaction begins.
     pub(crate) fn begin_read(cache: &Arc<PastCache>) -> Self {
-        Self { emptied: cache.lock_pasts().emptied, cache: cache.clone() }
+        Self { emptied: cache.pasts.lock().emptied, cache: cache.clone() }
     }
 
     /// Returns the cached turns of a session, if all of them come before `before`.
     pub(crate) fn cached_turns(&self, session: &SessionId, before: TurnId) -> Option<CachedTurns> {
-        let pasts = self.cache.lock_pasts();
+        let pasts = self.cache.pasts.lock();
         let turns = &pasts.sessions.get(session)?.turns;
         turns.turns.last().is_some_and(|last| last.size.id < before).then(|| turns.clone())
     }
@@ -108,7 +105,7 @@ impl CachedRead {
     /// Caches the turns of a session in place of those cached before. The sessions that were read
     /// least recently make room.
     pub(crate) fn insert(&self, session: &SessionId, turns: CachedTurns) {
-        let mut pasts = self.cache.lock_pasts();
+        let mut pasts = self.cache.pasts.lock();
         if pasts.emptied != self.emptied {
             return;
         }

@@ -41,7 +41,7 @@
 
 mod queued_write;
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use avocet_protocol::clock::Clock;
 use avocet_protocol::daemon::LastExchanges;
@@ -50,6 +50,7 @@ use avocet_supervise::fail_point::{FailMoment, pass_fail_point};
 use avocet_supervise::{Group, LOG_WRITES};
 use avocet_text::Redactor;
 use jiff::tz::TimeZone;
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -203,7 +204,7 @@ impl LogWriter {
 
     /// Returns the last successful and the last failed write.
     pub(crate) fn last_exchanges(&self) -> LastExchanges {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.last.lock().clone()
     }
 
     /// Waits until writing has become impossible, and returns the reason.
@@ -285,7 +286,7 @@ impl WriterThread {
     }
 
     fn note_success(&self) {
-        let mut last = self.lock_last();
+        let mut last = self.last.lock();
         let failures = last.failures_in_a_row();
         last.succeed(self.parts.clock.now());
         if failures > 0 && LOG_WRITES.note_end("log").is_some() {
@@ -295,15 +296,11 @@ impl WriterThread {
 
     fn note_failure(&self, error: &StoreError, writes: usize) {
         let text = error.to_string();
-        self.lock_last().fail(self.parts.clock.now(), &text);
+        self.last.lock().fail(self.parts.clock.now(), &text);
         if let Some(repeated) = LOG_WRITES.note_line("log", &text, self.parts.clock.elapsed()) {
             let next = if error.is_final() { "stopping" } else { "retrying" };
             tracing::warn!(%error, writes, repeated, "cannot write the log; {next}");
         }
-    }
-
-    fn lock_last(&self) -> MutexGuard<'_, LastExchanges> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs a batch in one transaction, which is counted if it changes anything. A failing job

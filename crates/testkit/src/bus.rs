@@ -1,7 +1,6 @@
 //! A fake of the bus for channels. It can accept, refuse or delay messages.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
@@ -9,6 +8,7 @@ use avocet_protocol::bus::{Publish, PublishError};
 use avocet_protocol::chat::{Content, Cursor, Inbound, Outbound};
 use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey, DeliveryId, MessageId};
 use avocet_protocol::store::{Accepted, AcceptedAs, Enqueued};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 /// Accepts and keeps messages. Ignores repeated ones.
@@ -64,28 +64,28 @@ impl FakeBus {
     /// Refuses the next messages and ignored updates with these errors, beginning with the last
     /// one.
     pub fn refuse(&self, refusals: impl IntoIterator<Item = PublishError>) {
-        self.refusals.lock().unwrap().extend(refusals);
+        self.refusals.lock().extend(refusals);
     }
 
     /// Accepts the next messages with these effects, beginning with the last one.
     pub fn accept_as(&self, effects: impl IntoIterator<Item = AcceptedAs>) {
-        self.effects.lock().unwrap().extend(effects);
+        self.effects.lock().extend(effects);
     }
 
     /// Returns the messages sent, each with its key. Repeated ones appear once.
     #[must_use]
     pub fn said(&self) -> Vec<(Outbound, DedupeKey)> {
-        self.said.lock().unwrap().clone()
+        self.said.lock().clone()
     }
 
     /// Returns every cursor position, in the order of the moves.
     #[must_use]
     pub fn moves(&self) -> Vec<Cursor> {
-        self.cursors.lock().unwrap().clone()
+        self.cursors.lock().clone()
     }
 
     fn note(&self, cursor: Option<Cursor>) {
-        self.cursors.lock().unwrap().extend(cursor);
+        self.cursors.lock().extend(cursor);
     }
 
     async fn passes(&self) {
@@ -101,7 +101,7 @@ impl Publish for FakeBus {
         cursor: Option<Cursor>,
     ) -> Result<Accepted, PublishError> {
         self.passes().await;
-        if let Some(refusal) = self.refusals.lock().unwrap().pop() {
+        if let Some(refusal) = self.refusals.lock().pop() {
             return Err(refusal);
         }
         self.note(cursor);
@@ -113,7 +113,7 @@ impl Publish for FakeBus {
             taken.extend(is_new.then_some(inbound.clone()));
             is_new
         });
-        let what = match self.effects.lock().unwrap().pop().filter(|_| is_new) {
+        let what = match self.effects.lock().pop().filter(|_| is_new) {
             Some(effect) => effect,
             None if is_new => AcceptedAs::Queued,
             None => AcceptedAs::Duplicate,
@@ -122,7 +122,7 @@ impl Publish for FakeBus {
     }
 
     async fn decline(&self, inbound: Inbound, line: Content) -> Result<(), PublishError> {
-        if let Some(refusal) = self.refusals.lock().unwrap().pop() {
+        if let Some(refusal) = self.refusals.lock().pop() {
             return Err(refusal);
         }
         let line = Outbound { address: inbound.address, content: line };
@@ -137,7 +137,7 @@ impl Publish for FakeBus {
         cursor: Option<Cursor>,
     ) -> Result<(), PublishError> {
         self.passes().await;
-        if let Some(refusal) = self.refusals.lock().unwrap().pop() {
+        if let Some(refusal) = self.refusals.lock().pop() {
             return Err(refusal);
         }
         self.note(cursor);
@@ -174,7 +174,7 @@ impl Publish for FakeBus {
 
     async fn send(&self, message: Outbound, key: DedupeKey) -> Result<Enqueued, PublishError> {
         self.passes().await;
-        let mut said = self.said.lock().unwrap();
+        let mut said = self.said.lock();
         let duplicate = said.iter().any(|(before, used)| {
             before.address.whole_chat() == message.address.whole_chat() && *used == key
         });

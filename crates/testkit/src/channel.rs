@@ -1,7 +1,6 @@
 //! A channel whose platform is a list in memory.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use avocet_protocol::channel::{
 };
 use avocet_protocol::chat::{ChatAddress, Content, Delivery, DraftError, Outcome, Receipt};
 use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey, PlatformId, TurnId};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 /// The platform's reaction to a chunk.
@@ -124,7 +124,7 @@ impl FakeChannel {
     /// Makes a chat one in which the platform lets the bot write nothing. The script still says what
     /// happens to each message.
     pub fn close(&self, chat: &ChatAddress) {
-        self.closed.lock().unwrap().insert(chat.clone());
+        self.closed.lock().insert(chat.clone());
     }
 
     /// Sets if the platform refuses the account.
@@ -160,17 +160,17 @@ impl FakeChannel {
 
     /// Adds reactions for the next chunks. Later chunks are accepted.
     pub fn script(&self, script: impl IntoIterator<Item = OnSend>) {
-        self.script.lock().unwrap().extend(script);
+        self.script.lock().extend(script);
     }
 
     /// Makes the next removals of messages fail with these errors.
     pub fn script_removals(&self, errors: impl IntoIterator<Item = SendError>) {
-        self.removals.lock().unwrap().extend(errors);
+        self.removals.lock().extend(errors);
     }
 
     /// Sets the answers to requests for a file, in order. The last one repeats.
     pub fn keep(&self, reference: &str, answers: impl IntoIterator<Item = OnFetch>) {
-        self.files.lock().unwrap().insert(reference.to_owned(), answers.into_iter().collect());
+        self.files.lock().insert(reference.to_owned(), answers.into_iter().collect());
     }
 
     /// Waits until files have been requested `count` times.
@@ -180,7 +180,7 @@ impl FakeChannel {
 
     /// Sets the time that chunks have to wait before their send begins.
     pub fn set_pause(&self, pause: Duration) {
-        *self.pause.lock().unwrap() = pause;
+        *self.pause.lock() = pause;
     }
 
     /// Gives chunks their turn if `true`, else makes them wait in line.
@@ -195,7 +195,7 @@ impl FakeChannel {
 
     /// Sets whether the chat can be reached. Default: `true`.
     pub fn set_reachable(&self, chat: &ChatAddress, reachable: bool) {
-        let mut away = self.away.lock().unwrap();
+        let mut away = self.away.lock();
         if reachable {
             away.remove(chat)
         } else {
@@ -205,7 +205,7 @@ impl FakeChannel {
 
     /// Makes every send of this text fail with this error. `None` ends that.
     pub fn set_failing(&self, text: &str, error: Option<SendError>) {
-        let mut failing = self.failing.lock().unwrap();
+        let mut failing = self.failing.lock();
         match error {
             Some(error) => failing.insert(text.to_owned(), error),
             None => failing.remove(text),
@@ -303,7 +303,7 @@ impl Channel for FakeChannel {
     }
 
     fn is_closed(&self, chat: &ChatAddress) -> bool {
-        self.closed.lock().unwrap().contains(chat)
+        self.closed.lock().contains(chat)
     }
 
     fn is_refused(&self) -> bool {
@@ -315,10 +315,10 @@ impl Channel for FakeChannel {
         if length > Self::LIMIT || delivery.content.is_empty() {
             return Err(SendError::Refused(format!("a message of {length} characters")));
         }
-        let failing = self.failing.lock().unwrap().get(&delivery.content.text).cloned();
+        let failing = self.failing.lock().get(&delivery.content.text).cloned();
         let next = match failing {
             Some(error) => OnSend::Say(error),
-            None => self.script.lock().unwrap().pop_front().unwrap_or(OnSend::Take),
+            None => self.script.lock().pop_front().unwrap_or(OnSend::Take),
         };
         self.tried.send_modify(|tried| *tried += 1);
         if delivery.shown_as.as_ref().is_some_and(|message| !self.has(message)) {
@@ -346,7 +346,7 @@ impl Channel for FakeChannel {
     }
 
     fn reachable(&self, chat: &ChatAddress) -> bool {
-        !self.away.lock().unwrap().contains(chat)
+        !self.away.lock().contains(chat)
     }
 
     fn max_file_bytes(&self, _chat: &ChatAddress) -> Option<u64> {
@@ -354,7 +354,7 @@ impl Channel for FakeChannel {
     }
 
     fn pause_before(&self, _delivery: &Delivery) -> Duration {
-        *self.pause.lock().unwrap()
+        *self.pause.lock()
     }
 
     async fn turn(&self, delivery: &Delivery) -> Result<(), Duration> {
@@ -395,7 +395,7 @@ impl Channel for FakeChannel {
 
     async fn retract(&self, _chat: &ChatAddress, message: &PlatformId) -> Result<(), SendError> {
         self.tried.send_modify(|tried| *tried += 1);
-        let next = self.removals.lock().unwrap().pop_front();
+        let next = self.removals.lock().pop_front();
         if let Some(error) = next {
             return Err(error);
         }
@@ -406,7 +406,7 @@ impl Channel for FakeChannel {
     async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
         self.fetches.send_modify(|fetches| *fetches += 1);
         let answer = {
-            let mut files = self.files.lock().unwrap();
+            let mut files = self.files.lock();
             match files.get_mut(reference) {
                 Some(answers) if answers.len() > 1 => answers.pop_front(),
                 Some(answers) => answers.front().cloned(),

@@ -1,12 +1,12 @@
 //! A clock that a test moves by hand.
 
 use std::ops::RangeBounds;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::clock::{Clock, Timestamp};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 /// 2026-01-01T00:00:00Z, the start time of every manual clock.
@@ -36,7 +36,7 @@ impl Default for ManualClock {
 impl ManualClock {
     /// Moves time forward and wakes the sleeps that end by then.
     pub fn advance(&self, by: Duration) {
-        let _one_at_a_time = self.moved.lock().unwrap();
+        let _one_at_a_time = self.moved.lock();
         self.elapsed.send_modify(|elapsed| *elapsed += by);
     }
 

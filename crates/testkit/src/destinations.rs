@@ -1,10 +1,9 @@
 //! Destinations without real chats.
 
-use std::sync::Mutex;
-
 use avocet_protocol::bus::{Deliveries, Destinations, NoDestination};
 use avocet_protocol::chat::{ChatAddress, Content, Planned};
 use avocet_protocol::ids::{AccountName, ChannelName};
+use parking_lot::Mutex;
 
 /// Accepts every chat of `terminal`. Each chunk is a single word.
 #[derive(Debug, Default)]
@@ -20,13 +19,13 @@ impl FakeDestinations {
     /// Returns the chats whose delivery workers were woken.
     #[must_use]
     pub fn woken(&self) -> Vec<ChatAddress> {
-        self.woken.lock().unwrap().clone()
+        self.woken.lock().clone()
     }
 
     /// Returns the accounts, as `channel:account`, all of whose chats were woken.
     #[must_use]
     pub fn woken_accounts(&self) -> Vec<String> {
-        self.woken_accounts.lock().unwrap().clone()
+        self.woken_accounts.lock().clone()
     }
 }
 
@@ -50,10 +49,10 @@ impl Destinations for FakeDestinations {
 
 impl Deliveries for FakeDestinations {
     fn wake(&self, chat: &ChatAddress) {
-        self.woken.lock().unwrap().push(chat.clone());
+        self.woken.lock().push(chat.clone());
     }
 
     fn wake_account(&self, channel: &ChannelName, account: &AccountName) {
-        self.woken_accounts.lock().unwrap().push(format!("{channel}:{account}"));
+        self.woken_accounts.lock().push(format!("{channel}:{account}"));
     }
 }

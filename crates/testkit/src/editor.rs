@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::ids::CallId;
 use avocet_protocol::tool::{EditorError, Editors, SessionEditor};
+use parking_lot::Mutex;
 
 /// The way in which a [`FakeEditor`] answers a change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,52 +46,48 @@ struct EditorState {
 pub struct FakeEditor(Arc<Mutex<EditorState>>);
 
 impl FakeEditor {
-    fn state(&self) -> MutexGuard<'_, EditorState> {
-        self.0.lock().unwrap()
-    }
-
     /// Gives the editor to all sessions.
     pub fn attach(&self) {
-        self.state().is_there = true;
+        self.0.lock().is_there = true;
     }
 
     /// Sets the way in which changes are answered.
     pub fn answer_changes(&self, mood: EditorMood) {
-        self.state().mood = mood;
+        self.0.lock().mood = mood;
     }
 
     /// Lets requests for texts without an answer.
     pub fn ignore_reads(&self) {
-        self.state().is_silent_reader = true;
+        self.0.lock().is_silent_reader = true;
     }
 
     /// Types a text without saving it. `path` is absolute.
     pub fn type_text(&self, path: &Path, text: &str) {
-        self.state().unsaved.insert(path.to_owned(), text.to_owned());
+        self.0.lock().unsaved.insert(path.to_owned(), text.to_owned());
     }
 
     /// Returns the unsaved text of a file.
     #[must_use]
     pub fn unsaved_text(&self, path: &Path) -> Option<String> {
-        self.state().unsaved.get(path).cloned()
+        self.0.lock().unsaved.get(path).cloned()
     }
 
     /// Returns the pieces of output so far, of any call. Forgets them.
     #[must_use]
     pub fn take_output(&self) -> Vec<String> {
-        std::mem::take(&mut self.state().output)
+        std::mem::take(&mut self.0.lock().output)
     }
 
     /// Returns the requests so far: paths, and the new texts of changes. Forgets them.
     #[must_use]
     pub fn take_requests(&self) -> Vec<(PathBuf, Option<String>)> {
-        std::mem::take(&mut self.state().asked)
+        std::mem::take(&mut self.0.lock().asked)
     }
 }
 
 impl Editors for FakeEditor {
     fn editor_of(&self, _: &SessionId) -> Option<Arc<dyn SessionEditor>> {
-        self.state().is_there.then(|| Arc::new(self.clone()) as Arc<dyn SessionEditor>)
+        self.0.lock().is_there.then(|| Arc::new(self.clone()) as Arc<dyn SessionEditor>)
     }
 }
 
@@ -109,7 +106,7 @@ impl SessionEditor for FakeEditor {
 
     fn read_text(&self, path: &Path) -> Result<String, EditorError> {
         assert!(path.is_absolute(), "{}", path.display());
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.asked.push((path.to_owned(), None));
         if state.is_silent_reader {
             return Err(EditorError::Silent);
@@ -122,7 +119,7 @@ impl SessionEditor for FakeEditor {
 
     fn write_text(&self, path: &Path, text: &str) -> Result<(), EditorError> {
         assert!(path.is_absolute(), "{}", path.display());
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.asked.push((path.to_owned(), Some(text.to_owned())));
         let saved = match state.mood.clone() {
             EditorMood::Saves => text.to_owned(),
@@ -147,10 +144,10 @@ impl SessionEditor for FakeEditor {
     }
 
     fn has_open_change(&self, path: &Path) -> bool {
-        self.state().open.iter().any(|one| one == path)
+        self.0.lock().open.iter().any(|one| one == path)
     }
 
     fn show_output(&self, _: CallId, text: &str) {
-        self.state().output.push(text.to_owned());
+        self.0.lock().output.push(text.to_owned());
     }
 }

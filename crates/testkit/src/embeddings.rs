@@ -5,11 +5,12 @@
 //! same vector. All other words get directions of their own.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use avocet_protocol::model::{EmbedError, EmbeddedTexts, Embedder, Spent, Usage};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::http::{HttpFake, HttpRequest, Piece, whole};
@@ -151,7 +152,7 @@ impl EmbeddingsFake {
         let (kept, first) = (log.clone(), answers.clone());
         let server = HttpFake::start(move |request| {
             kept.answer(check(api, &request), |call| {
-                let mut first = first.lock().unwrap();
+                let mut first = first.lock();
                 if first.is_empty() { answer(api, call) } else { first.remove(0) }
             })
         })
@@ -183,7 +184,7 @@ impl EmbeddingsFake {
 
     /// Gives these answers to the next valid requests.
     pub fn answer_next(&self, answers: Vec<Vec<Piece>>) {
-        *self.answers.lock().unwrap() = answers;
+        *self.answers.lock() = answers;
     }
 }
 
@@ -324,7 +325,7 @@ impl FakeEmbedder {
     /// Returns the texts of all requests.
     #[must_use]
     pub fn requests(&self) -> Vec<Vec<String>> {
-        self.requests.lock().unwrap().clone()
+        self.requests.lock().clone()
     }
 }
 
@@ -335,7 +336,7 @@ impl Embedder for FakeEmbedder {
     }
 
     async fn embed(&self, texts: &[String]) -> Result<EmbeddedTexts, EmbedError> {
-        self.requests.lock().unwrap().push(texts.to_vec());
+        self.requests.lock().push(texts.to_vec());
         if self.hangs.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
         }

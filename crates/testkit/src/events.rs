@@ -1,9 +1,8 @@
 //! A listener that records all events.
 
-use std::sync::Mutex;
-
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::turn::{TurnEvent, TurnEvents};
+use parking_lot::Mutex;
 
 /// Records every event of every session, in order.
 #[derive(Debug, Default)]
@@ -15,13 +14,13 @@ impl RecordedEvents {
     /// Returns the events so far.
     #[must_use]
     pub fn all(&self) -> Vec<TurnEvent> {
-        self.events.lock().unwrap().clone()
+        self.events.lock().clone()
     }
 }
 
 impl TurnEvents for RecordedEvents {
     fn emit(&self, _session: &SessionId, event: TurnEvent) {
-        self.events.lock().unwrap().push(event);
+        self.events.lock().push(event);
     }
 
     fn subscribe(&self, _session: &SessionId) -> flume::Receiver<TurnEvent> {

@@ -1,12 +1,13 @@
 //! A workspace in memory, which can refuse writes as if the disk were full.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::access::Trust;
 use avocet_protocol::ids::TurnId;
 use avocet_protocol::tool::{DirectoryNames, FileStart, Files, FilesError, Workspaces};
+use parking_lot::Mutex;
 
 /// Files by their paths relative to the workspace.
 #[derive(Debug, Default)]
@@ -19,28 +20,28 @@ pub struct FakeFiles {
 impl FakeFiles {
     /// Writes a file.
     pub fn put(&self, path: &str, bytes: &[u8]) {
-        self.files.lock().unwrap().insert(path.to_owned(), bytes.to_vec());
+        self.files.lock().insert(path.to_owned(), bytes.to_vec());
     }
 
     /// Sets the trust level of a path.
     pub fn mark(&self, path: &str, trust: Trust) {
-        self.marks.lock().unwrap().insert(path.to_owned(), trust);
+        self.marks.lock().insert(path.to_owned(), trust);
     }
 
     /// Removes a file.
     pub fn remove(&self, path: &str) {
-        self.files.lock().unwrap().remove(path);
+        self.files.lock().remove(path);
     }
 
     /// Returns the content of a file, or `None` if it does not exist.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<Vec<u8>> {
-        self.files.lock().unwrap().get(path).cloned()
+        self.files.lock().get(path).cloned()
     }
 
     /// Refuses the next `count` writes.
     pub fn refuse_writes(&self, count: usize) {
-        *self.refusals.lock().unwrap() = count;
+        *self.refusals.lock() = count;
     }
 }
 
@@ -57,7 +58,7 @@ impl Files for FakeFiles {
     }
 
     async fn start_of(&self, path: &str, limit: u64) -> Result<Option<FileStart>, FilesError> {
-        let trust = self.marks.lock().unwrap().get(path).copied().unwrap_or_default();
+        let trust = self.marks.lock().get(path).copied().unwrap_or_default();
         Ok(self.get(path).map(|mut bytes| {
             let size = bytes.len() as u64;
             bytes.truncate(usize::try_from(limit).unwrap());
@@ -70,7 +71,7 @@ impl Files for FakeFiles {
         path: &str,
         most_entries: usize,
     ) -> Result<DirectoryNames, FilesError> {
-        let files = self.files.lock().unwrap();
+        let files = self.files.lock();
         let below = files.keys().filter_map(|file| file.strip_prefix(path)?.strip_prefix('/'));
         let names: BTreeSet<&str> =
             below.filter_map(|below| Some(below.split_once('/')?.0)).collect();
@@ -83,7 +84,7 @@ impl Files for FakeFiles {
         if path.starts_with('/') || path.split('/').any(|part| part == "..") {
             return Err(FilesError(format!("{path} is outside the workspace")));
         }
-        let mut refusals = self.refusals.lock().unwrap();
+        let mut refusals = self.refusals.lock();
         if *refusals > 0 {
             *refusals -= 1;
             return Err(FilesError(format!("{path}: No space left on device")));

@@ -2,13 +2,14 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::model::{
     Arguments, Delta, Deltas, Message, Model, ModelError, ModelFacts, ModelReply, ModelRequest,
     Money, Spent, ToolCall, Usage,
 };
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
@@ -84,7 +85,7 @@ impl ScriptedModel {
     pub fn new(answers: Vec<Scripted>) -> Self {
         let answers = Mutex::new(VecDeque::from(answers));
         Self::answering(move |request| {
-            let answer = answers.lock().unwrap().pop_front();
+            let answer = answers.lock().pop_front();
             answer.unwrap_or_else(|| panic!("one request too many: {:#?}", request.messages))
         })
     }
@@ -117,7 +118,7 @@ impl ScriptedModel {
     /// Returns the requests so far.
     #[must_use]
     pub fn requests(&self) -> Vec<ModelRequest> {
-        self.requests.lock().unwrap().clone()
+        self.requests.lock().clone()
     }
 }
 
@@ -138,7 +139,7 @@ impl Model for ScriptedModel {
     ) -> Result<ModelReply, ModelError> {
         assert_eq!(history_complaint(&request.messages), None, "{:#?}", request.messages);
         assert!(self.facts.images || request.images.is_empty(), "the model cannot see images");
-        self.requests.lock().unwrap().push(request.clone());
+        self.requests.lock().push(request.clone());
         let mut answer = (self.answer)(request);
         let mut begun = StartedRequest { model: self.name, request, deltas, is_lost: true };
         let answer = loop {

@@ -1,8 +1,9 @@
 //! The lists of models of all provider APIs on loopback, with pages. It refuses the requests that
 //! the real APIs refuse.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::http::{HttpFake, HttpRequest, whole};
@@ -26,7 +27,7 @@ impl ModelListFake {
         let asked = Arc::<Mutex<Vec<String>>>::default();
         let noted = asked.clone();
         let server = HttpFake::start(move |request| {
-            noted.lock().unwrap().push(format!("{} {}", request.method, request.path));
+            noted.lock().push(format!("{} {}", request.method, request.path));
             let (status, body) = answer(&request, models);
             whole(status, &[("content-type", "application/json")], &body.to_string())
         })
@@ -43,7 +44,7 @@ impl ModelListFake {
     /// Returns the method and path of each request.
     #[must_use]
     pub fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+        self.asked.lock().clone()
     }
 }
 

@@ -5,8 +5,9 @@ mod metrics;
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
@@ -67,7 +68,7 @@ impl OtlpFake {
                 return measured.answer(&request);
             }
             let answer = kept.answer(check(&request), |_| {
-                let mut first = first.lock().unwrap();
+                let mut first = first.lock();
                 if first.is_empty() { accepted() } else { first.remove(0) }
             });
             counted.send_modify(|count| *count += 1);
@@ -132,7 +133,7 @@ impl OtlpFake {
 
     /// Gives these answers to the next correct requests.
     pub fn answer_next(&self, answers: Vec<Vec<Piece>>) {
-        *self.answers.lock().unwrap() = answers;
+        *self.answers.lock() = answers;
     }
 }
 

@@ -1,11 +1,10 @@
 //! A fake recall.
 
-use std::sync::Mutex;
-
 use async_trait::async_trait;
 use avocet_protocol::memory::{Recall, RecalledMemory};
 use avocet_protocol::model::estimated_tokens;
 use avocet_protocol::store::{MemoryScope, StoreError};
+use parking_lot::Mutex;
 
 /// Recalls the memories of the requested scopes whose text shares a word with the query. Counts the
 /// requests.
@@ -18,13 +17,13 @@ pub struct FakeRecall {
 impl FakeRecall {
     /// Adds a memory.
     pub fn add(&self, memory: RecalledMemory) {
-        self.memories.lock().unwrap().push(memory);
+        self.memories.lock().push(memory);
     }
 
     /// Returns the number of requests.
     #[must_use]
     pub fn asked(&self) -> u32 {
-        *self.asked.lock().unwrap()
+        *self.asked.lock()
     }
 }
 
@@ -36,12 +35,12 @@ impl Recall for FakeRecall {
         query: &str,
         budget_tokens: u64,
     ) -> Result<Vec<RecalledMemory>, StoreError> {
-        *self.asked.lock().unwrap() += 1;
+        *self.asked.lock() += 1;
         let shares = |one: &&RecalledMemory| {
             scopes.contains(&one.scope)
                 && estimated_tokens(&one.text) <= budget_tokens
                 && query.split(' ').any(|word| one.text.split(' ').any(|other| other == word))
         };
-        Ok(self.memories.lock().unwrap().iter().filter(shares).cloned().collect())
+        Ok(self.memories.lock().iter().filter(shares).cloned().collect())
     }
 }

@@ -1,7 +1,9 @@
 //! The record that a strict fake keeps: the requests that it accepted, and why it refused the
 //! others.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::http::{Piece, whole};
 
@@ -49,22 +51,22 @@ impl<T: Clone> RequestLog<T> {
         match checked {
             Ok(request) => {
                 if let Some(accepted) = &self.accepted {
-                    accepted.lock().unwrap().push(request.clone());
+                    accepted.lock().push(request.clone());
                 }
                 answer(&request)
             }
             Err(refusal) => {
-                self.refusals.lock().unwrap().push(refusal.message);
+                self.refusals.lock().push(refusal.message);
                 refusal.pieces
             }
         }
     }
 
     pub(crate) fn accepted(&self) -> Vec<T> {
-        self.accepted.as_ref().map(|accepted| accepted.lock().unwrap().clone()).unwrap_or_default()
+        self.accepted.as_ref().map(|accepted| accepted.lock().clone()).unwrap_or_default()
     }
 
     pub(crate) fn refusals(&self) -> Vec<String> {
-        self.refusals.lock().unwrap().clone()
+        self.refusals.lock().clone()
     }
 }

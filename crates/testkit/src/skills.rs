@@ -1,11 +1,11 @@
 //! Fake skills in memory.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
 use async_trait::async_trait;
 use avocet_protocol::access::Trust;
 use avocet_protocol::tool::{Skill, SkillFile, SkillLimit, Skills, ToolError};
+use parking_lot::Mutex;
 
 /// Skills by their names. Each has the file `low.md`, which is untrusted.
 #[derive(Debug, Default)]
@@ -19,20 +19,20 @@ impl FakeSkills {
         let tools = tools.map(|tools| tools.iter().map(|tool| (*tool).to_owned()).collect());
         let limit = SkillLimit { skill: name.to_owned(), tools };
         let skill = Skill { limit, folder: Some(format!("skills/{name}")), body: body.to_owned() };
-        self.skills.lock().unwrap().insert(name.to_owned(), skill);
+        self.skills.lock().insert(name.to_owned(), skill);
     }
 }
 
 #[async_trait]
 impl Skills for FakeSkills {
     async fn listed(&self) -> Option<String> {
-        let skills = self.skills.lock().unwrap();
+        let skills = self.skills.lock();
         let names: Vec<&str> = skills.keys().map(String::as_str).collect();
         (!names.is_empty()).then(|| format!("# Skills\n\n{}", names.join("\n")))
     }
 
     async fn load(&self, name: &str) -> Result<Skill, ToolError> {
-        let skill = self.skills.lock().unwrap().get(name).cloned();
+        let skill = self.skills.lock().get(name).cloned();
         skill.ok_or_else(|| ToolError::InvalidArgs(format!("there is no skill {name}")))
     }
 

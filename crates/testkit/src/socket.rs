@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
@@ -55,7 +56,7 @@ impl SocketClient {
     pub async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
-        self.open.lock().unwrap().insert(id, sender);
+        self.open.lock().insert(id, sender);
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         self.write(&request).await?;
         let mut answer = answer.await.map_err(|_| CallError::Lost)?;
@@ -100,11 +101,11 @@ async fn read(reader: OwnedReadHalf, open: OpenRequests, incoming: flume::Sender
             continue;
         }
         let id = message["id"].as_u64();
-        let answer = id.and_then(|id| open.lock().unwrap().remove(&id));
+        let answer = id.and_then(|id| open.lock().remove(&id));
         // The caller may have cancelled the call.
         if let Some(answer) = answer {
             drop(answer.send(message));
         }
     }
-    open.lock().unwrap().clear();
+    open.lock().clear();
 }

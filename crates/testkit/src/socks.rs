@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
@@ -67,14 +68,14 @@ impl SocksFake {
 
     /// Connects requests for `host`, which has its port, to another server.
     pub fn route(&self, host: &str, server: SocketAddr) {
-        let mut routes = self.shared.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut routes = self.shared.routes.lock();
         routes.insert(host.to_owned(), server);
     }
 
     /// Returns the requested hosts, each with its port.
     #[must_use]
     pub fn requested(&self) -> Vec<String> {
-        self.shared.requested.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.requested.lock().clone()
     }
 }
 
@@ -106,14 +107,14 @@ impl Shared {
         let port = u16::from_be_bytes(read(&mut client).await?);
         let requested = format!("{host}:{port}");
         let server = self.server_of(&requested);
-        self.requested.lock().unwrap_or_else(PoisonError::into_inner).push(requested);
+        self.requested.lock().push(requested);
         let mut server = TcpStream::connect(server).await?;
         client.write_all(&[VERSION, 0, 0, IPV4, 0, 0, 0, 0, 0, 0]).await?;
         copy_bidirectional(&mut client, &mut server).await.map(|_| ())
     }
 
     fn server_of(&self, requested: &str) -> SocketAddr {
-        let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        let routes = self.routes.lock();
         routes.get(requested).copied().unwrap_or(self.server)
     }
 

@@ -1,10 +1,10 @@
 //! A fake speaker with scripted answers.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
 
 use async_trait::async_trait;
 use avocet_protocol::model::{AudioError, Money, Speak, Spent, Usage, estimated_tokens};
+use parking_lot::Mutex;
 
 use crate::speech::opus;
 
@@ -38,7 +38,7 @@ impl FakeSpeaker {
     /// Returns the texts so far.
     #[must_use]
     pub fn spoken(&self) -> Vec<String> {
-        self.spoken.lock().unwrap().clone()
+        self.spoken.lock().clone()
     }
 }
 
@@ -55,8 +55,8 @@ impl Speak for FakeSpeaker {
 
     async fn speak(&self, text: &str) -> Result<Vec<u8>, AudioError> {
         assert!(text.chars().count() <= Self::MAX_CHARACTERS, "too long: {text}");
-        self.spoken.lock().unwrap().push(text.to_owned());
-        let mut answers = self.answers.lock().unwrap();
+        self.spoken.lock().push(text.to_owned());
+        let mut answers = self.answers.lock();
         match answers.len() {
             1 => answers[0].clone(),
             _ => answers.pop_front().unwrap(),

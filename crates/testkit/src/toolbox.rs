@@ -1,7 +1,7 @@
 //! Fake tools, which count their runs.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,6 +15,7 @@ use avocet_protocol::tool::{
     ToolContext, ToolError, ToolOutcome, ToolOutput, ToolSpec, Toolbox, Verdict, WaitKind,
     WaitRequest,
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 use tokio_util::sync::CancellationToken;
@@ -131,32 +132,32 @@ impl FakeToolbox {
             description: String::new(),
             parameters: json!({"type": "object"}),
         };
-        *self.specs.lock().unwrap() = names.iter().map(spec).collect();
+        *self.specs.lock() = names.iter().map(spec).collect();
     }
 
     /// Offers these tools to the model.
     pub fn offer_specs(&self, specs: Arc<[ToolSpec]>) {
-        *self.specs.lock().unwrap() = specs;
+        *self.specs.lock() = specs;
     }
 
     /// Returns the number of runs of a tool.
     #[must_use]
     pub fn runs(&self, name: &str) -> u32 {
-        self.runs.lock().unwrap().get(name).copied().unwrap_or_default()
+        self.runs.lock().get(name).copied().unwrap_or_default()
     }
 
     /// Returns the roles for which tools were listed, one for each list.
     #[must_use]
     pub fn offered(&self) -> Vec<Role> {
-        self.offered.lock().unwrap().clone()
+        self.offered.lock().clone()
     }
 }
 
 #[async_trait]
 impl Toolbox for FakeToolbox {
     fn specs(&self, role: Role, _place: &Place) -> Arc<[ToolSpec]> {
-        self.offered.lock().unwrap().push(role);
-        self.specs.lock().unwrap().clone()
+        self.offered.lock().push(role);
+        self.specs.lock().clone()
     }
 
     async fn prepare(
@@ -216,7 +217,7 @@ impl Toolbox for FakeToolbox {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         refuse_guests(call, context)?;
-        *self.runs.lock().unwrap().entry(call.name.clone()).or_default() += 1;
+        *self.runs.lock().entry(call.name.clone()).or_default() += 1;
         let arguments = call.arguments.to_object();
         let text = |name: &str| arguments[name].as_str().unwrap().to_owned();
         let noted = |write| {

@@ -1,10 +1,10 @@
 //! A fake transcriber with scripted answers.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
 
 use async_trait::async_trait;
 use avocet_protocol::model::{AudioError, Recording, Transcribe};
+use parking_lot::Mutex;
 
 /// Gives these answers in order. The last one repeats.
 #[derive(Debug)]
@@ -24,15 +24,15 @@ impl FakeTranscriber {
     /// Returns the recordings that were transcribed so far.
     #[must_use]
     pub fn heard(&self) -> Vec<Recording> {
-        self.heard.lock().unwrap().clone()
+        self.heard.lock().clone()
     }
 }
 
 #[async_trait]
 impl Transcribe for FakeTranscriber {
     async fn transcribe(&self, recording: Recording) -> Result<String, AudioError> {
-        self.heard.lock().unwrap().push(recording);
-        let mut answers = self.answers.lock().unwrap();
+        self.heard.lock().push(recording);
+        let mut answers = self.answers.lock();
         match answers.len() {
             1 => answers[0].clone(),
             _ => answers.pop_front().unwrap(),

@@ -2,7 +2,7 @@
 //! built-in tool.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::ids::ToolName;
@@ -11,6 +11,7 @@ use avocet_protocol::tool::{
     Verdict,
 };
 use avocet_text::fits;
+use parking_lot::RwLock;
 use serde_json::{Map, Value};
 
 use crate::erased::{CallReview, ErasedTool};
@@ -65,13 +66,13 @@ impl OutsideSource {
     /// Returns the present tools, by name.
     pub(crate) fn current_tools(&self) -> OutsideTools {
         let version = Some(self.source.version());
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         if known.0 == version {
             return known.1.clone();
         }
         drop(known);
         let tools: OutsideTools = Arc::new(self.register_tools());
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = (version, tools.clone());
+        *self.known.write() = (version, tools.clone());
         tools
     }
 

@@ -1,10 +1,10 @@
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use avocet_protocol::access::{Role, Trust};
 use avocet_protocol::model::{Arguments, ToolCall};
 use avocet_protocol::tool::{Caution, Description, ToolClass, Toolbox, UNTRUSTED_TOOL};
 use avocet_testkit::{ManualClock, private_place, tool_context};
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::*;
@@ -53,7 +53,7 @@ struct Samples {
 
 impl Samples {
     fn set(&self, tools: &[SampleTool]) {
-        *self.tools.lock().unwrap() = tools.to_vec();
+        *self.tools.lock() = tools.to_vec();
         self.version.fetch_add(1, Ordering::SeqCst);
     }
 }
@@ -64,7 +64,7 @@ impl ToolSource for Samples {
     }
 
     fn tools(&self) -> Vec<Arc<dyn OutsideTool>> {
-        let tools = self.tools.lock().unwrap();
+        let tools = self.tools.lock();
         tools.iter().cloned().map(|tool| Arc::new(tool) as Arc<dyn OutsideTool>).collect()
     }
 

@@ -1,8 +1,9 @@
 //! Locks on paths: a call waits for earlier calls that touch the same path.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use avocet_protocol::tool::ToolClass;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// The paths in use, by all tools and in all directories.
@@ -32,7 +33,7 @@ impl PathLocks {
         loop {
             let freed = self.freed.notified();
             {
-                let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut used = self.used.lock();
                 if !used.iter().any(|other| other.is_in_the_way_of(&wanted)) {
                     used.push(wanted.clone());
                     return PathLock { paths: self.clone(), used: wanted };
@@ -52,7 +53,7 @@ pub(crate) struct PathLock {
 
 impl Drop for PathLock {
     fn drop(&mut self) {
-        let mut used = self.paths.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.paths.used.lock();
         used.retain(|other| !Arc::ptr_eq(other, &self.used));
         drop(used);
         self.paths.freed.notify_waiters();

@@ -33,7 +33,7 @@ async fn take_waits_for_calls_on_the_same_paths() {
         if *waits {
             next.await;
         }
-        assert!(used.used.lock().unwrap().len() <= 1);
+        assert!(used.used.lock().len() <= 1);
     }
 }
 

@@ -18,7 +18,7 @@ mod receive;
 mod send;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_channel_kit::Exchanges;
@@ -30,6 +30,7 @@ use avocet_protocol::clock::Clock;
 use avocet_protocol::daemon::{Check, LastExchanges};
 use avocet_protocol::ids::{AccountName, ChannelName, ChatId, IdError, SenderId};
 use avocet_supervise::run_blocking;
+use parking_lot::Mutex;
 use rustix::process::geteuid;
 
 pub use config::DirectoryConfig;
@@ -86,10 +87,6 @@ impl DirectoryChannel {
         let written = run_blocking(move || folders.write(&file)).await;
         written.unwrap_or_else(|panicked| Err(SendError::Unknown(panicked.to_string())))
     }
-
-    fn write_error(&self) -> MutexGuard<'_, Option<String>> {
-        self.write_error.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[async_trait]
@@ -114,7 +111,7 @@ impl Channel for DirectoryChannel {
 
     async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
         let written = self.write(delivery).await;
-        *self.write_error() = written.as_ref().err().map(ToString::to_string);
+        *self.write_error.lock() = written.as_ref().err().map(ToString::to_string);
         written.map(|()| Receipt { platform_id: None })
     }
 
@@ -123,7 +120,7 @@ impl Channel for DirectoryChannel {
     }
 
     fn health(&self) -> Health {
-        match self.write_error().clone() {
+        match self.write_error.lock().clone() {
             Some(error) => Health::Down(error),
             None => self.polls.get(),
         }

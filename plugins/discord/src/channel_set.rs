@@ -1,8 +1,8 @@
 //! Channels of which the platform has reported a property.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use serenity::model::id::ChannelId;
 
 use crate::bounded::MakeRoom;
@@ -13,20 +13,16 @@ pub(crate) struct ChannelSet(Mutex<HashSet<ChannelId>>);
 
 impl ChannelSet {
     pub(crate) fn contains(&self, channel: ChannelId) -> bool {
-        self.channels().contains(&channel)
+        self.0.lock().contains(&channel)
     }
 
     pub(crate) fn insert(&self, channel: ChannelId) {
-        let mut channels = self.channels();
+        let mut channels = self.0.lock();
         channels.make_room(&channel);
         channels.insert(channel);
     }
 
     pub(crate) fn remove(&self, channel: ChannelId) {
-        self.channels().remove(&channel);
-    }
-
-    fn channels(&self) -> MutexGuard<'_, HashSet<ChannelId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().remove(&channel);
     }
 }

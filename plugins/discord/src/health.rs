@@ -1,11 +1,12 @@
 //! The state of a bot's connections, as `avocet status` shows it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use avocet_channel_kit::{AccountRefusals, Exchanges, ReceiveWatch};
 use avocet_protocol::channel::Health;
 use avocet_protocol::clock::Clock;
 use avocet_protocol::daemon::LastExchanges;
+use parking_lot::Mutex;
 
 /// The health of a bot: its exchanges with the platform, and the channels that it cannot read.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ impl BotHealth {
 
     /// Notes the text about unreadable channels; `None` if all can be read.
     pub(crate) fn note_unread(&self, why: Option<String>) {
-        *self.unread.lock().unwrap_or_else(PoisonError::into_inner) = why;
+        *self.unread.lock() = why;
     }
 
     pub(crate) fn last_exchanges(&self) -> LastExchanges {
@@ -49,7 +50,7 @@ impl BotHealth {
     }
 
     pub(crate) fn get(&self) -> Health {
-        let unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let unread = self.unread.lock().clone();
         match (self.exchanges.get(), unread, self.refusals.describe_next_try()) {
             (Health::Down(why), _, Some(next_try)) => Health::Down(format!("{why} ({next_try})")),
             (Health::Up, Some(why), _) => Health::Down(why),

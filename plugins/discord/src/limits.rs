@@ -2,10 +2,10 @@
 //! refused is not made, because the platform blocks a bot after too many refused requests.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::channel::SendError;
+use parking_lot::Mutex;
 use serenity::model::id::ChannelId;
 
 use crate::fault::{Limited, Scope};
@@ -26,7 +26,7 @@ struct RetryTimes {
 impl RateLimits {
     /// Returns the time until a message may be sent to the channel.
     pub(crate) fn pause(&self, channel: ChannelId, now: Duration) -> Duration {
-        let times = self.times();
+        let times = self.0.lock();
         let of_channel = times.channels.get(&channel).copied().unwrap_or_default();
         of_channel.max(times.bot).max(times.address).saturating_sub(now)
     }
@@ -42,21 +42,21 @@ impl RateLimits {
 
     /// Returns the time until any request may be made.
     pub(crate) fn pause_of_bot(&self, is_interaction: bool, now: Duration) -> Duration {
-        let RetryTimes { bot, address, .. } = *self.times();
+        let RetryTimes { bot, address, .. } = *self.0.lock();
         let until = if is_interaction { address } else { bot.max(address) };
         until.saturating_sub(now)
     }
 
     /// Notes that the channel's bucket is empty for this time.
     pub(crate) fn note_exhausted(&self, channel: ChannelId, wait: Duration, now: Duration) {
-        let mut times = self.times();
+        let mut times = self.0.lock();
         times.channels.retain(|_, until| *until > now);
         times.channels.insert(channel, now + wait);
     }
 
     /// Blocks the whole bot if a 429 is about more than one channel. A block never becomes shorter.
     pub(crate) fn block(&self, limited: &Limited, now: Duration) {
-        let mut times = self.times();
+        let mut times = self.0.lock();
         let until = match limited.scope {
             Scope::Channel => return,
             Scope::Bot => &mut times.bot,
@@ -71,9 +71,5 @@ impl RateLimits {
             );
         }
         *until = (*until).max(now.saturating_add(limited.wait));
-    }
-
-    fn times(&self) -> MutexGuard<'_, RetryTimes> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,8 @@
 //! The largest file that a channel accepts, by the boost tier of its server.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::Value;
 use serenity::model::guild::PremiumTier;
@@ -39,7 +39,7 @@ impl UploadLimits {
         // A channel names its server; only a server has a tier.
         let guild = if tier.is_some() { &event["id"] } else { &event["guild_id"] };
         let Ok(guild) = GuildId::deserialize(guild) else { return };
-        let mut known = self.known();
+        let mut known = self.0.lock();
         known.tiers.extend(tier.map(|tier| (guild, tier)));
         known.guilds.extend(described(event).map(|channel| (channel.id, guild)));
     }
@@ -47,17 +47,13 @@ impl UploadLimits {
     /// Returns the size of the largest file that a channel accepts, in bytes. An unknown channel
     /// counts as one without boost.
     pub(crate) fn max_bytes(&self, channel: Option<ChannelId>) -> u64 {
-        let known = self.known();
+        let known = self.0.lock();
         let tier = channel.and_then(|id| known.tiers.get(known.guilds.get(&id)?));
         max_bytes(tier.copied().unwrap_or_default())
     }
 
     /// Returns the server of a channel, if the platform has described it.
     pub(crate) fn guild_of(&self, channel: ChannelId) -> Option<GuildId> {
-        self.known().guilds.get(&channel).copied()
-    }
-
-    fn known(&self) -> MutexGuard<'_, UploadTiers> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().guilds.get(&channel).copied()
     }
 }

@@ -1,7 +1,6 @@
 //! The channel: hands the chunks of a chat to the program that serves it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use avocet_channel_kit::{Limit, plan};
@@ -13,6 +12,7 @@ use avocet_protocol::chat::{ChatAddress, Content, Delivery, Receipt};
 use avocet_protocol::daemon::Check;
 use avocet_protocol::ids::{AccountName, ChannelName};
 use avocet_supervise::KeyedListeners;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// The smallest `max_text`, in characters.
@@ -54,7 +54,7 @@ impl External {
     }
 
     fn state<T>(&self, change: impl FnOnce(&mut ReportedState) -> T) -> T {
-        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.state.lock())
     }
 
     /// Returns the clients that can serve the chat, the best first: those of the topic, then of its

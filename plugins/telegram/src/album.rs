@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::chat::Cursor;
+use parking_lot::Mutex;
 use teloxide::types::UpdateKind;
 
 use crate::forwards;
@@ -111,19 +111,15 @@ impl BotAlbums {
     /// Returns `true` if another part of this album was for the bot.
     pub(crate) fn has(&self, update: &Update) -> bool {
         album(update)
-            .is_some_and(|(chat, id)| self.albums().get(&chat).is_some_and(|one| one == id))
+            .is_some_and(|(chat, id)| self.0.lock().get(&chat).is_some_and(|one| one == id))
     }
 
     /// Reads an album from a cursor of an earlier run.
     pub(crate) fn learn(&self, cursor: &Cursor) {
         let chat = cursor.scope.strip_prefix(SCOPE).and_then(|chat| chat.parse().ok());
         if let Some(chat) = chat {
-            self.albums().insert(chat, cursor.position.clone());
+            self.0.lock().insert(chat, cursor.position.clone());
         }
-    }
-
-    fn albums(&self) -> MutexGuard<'_, BTreeMap<i64, String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,10 +3,10 @@
 //! needs the connection of a business account.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_channel_kit::Converted;
 use avocet_protocol::chat::{ChatAddress, Quote};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 /// Changes of a chat that are kept.
@@ -71,7 +71,7 @@ pub(crate) struct ChecklistChanges(Mutex<BTreeMap<ChatAddress, VecDeque<Quote>>>
 
 impl ChecklistChanges {
     pub(crate) fn note(&self, chat: ChatAddress, change: &ChecklistChange) {
-        let mut chats = self.chats();
+        let mut chats = self.0.lock();
         if chats.len() >= MAX_CHATS && !chats.contains_key(&chat) {
             chats.clear();
         }
@@ -85,7 +85,7 @@ impl ChecklistChanges {
     /// Adds the changes in its chat to a message for the agent.
     pub(crate) fn give(&self, converted: &mut Converted) {
         if let Converted::Inbound(inbound) = converted {
-            let chats = self.chats();
+            let chats = self.0.lock();
             let changes = chats.get(&inbound.address).into_iter().flatten().cloned();
             inbound.content.earlier.extend(changes);
         }
@@ -93,11 +93,7 @@ impl ChecklistChanges {
 
     /// Removes the changes that came with an accepted message.
     pub(crate) fn forget(&self, chat: &ChatAddress) {
-        self.chats().remove(chat);
-    }
-
-    fn chats(&self) -> MutexGuard<'_, BTreeMap<ChatAddress, VecDeque<Quote>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().remove(chat);
     }
 }
 

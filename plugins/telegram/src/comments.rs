@@ -4,10 +4,10 @@
 //! restart, and if the comment was answered, the forwarded messages become a separate message.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_channel_kit::Converted;
 use avocet_protocol::ids::DedupeKey;
+use parking_lot::Mutex;
 use teloxide::types::{Message, UpdateKind};
 
 use crate::bot::BotIdentity;
@@ -31,7 +31,7 @@ impl LastTexts {
         if message(update).is_none() {
             return;
         }
-        let (mut texts, author) = (self.texts(), ChatAuthor::of(update));
+        let (mut texts, author) = (self.0.lock(), ChatAuthor::of(update));
         texts.retain(|text| ChatAuthor::of(text) != author);
         if typed_text::is_typed(update) {
             texts.push_back(update.clone());
@@ -43,11 +43,7 @@ impl LastTexts {
 
     /// Returns the comment on a forwarded message.
     pub(crate) fn comment_on(&self, forward: &Update) -> Option<Update> {
-        self.texts().iter().find(|text| forwards::follows(text, forward)).cloned()
-    }
-
-    fn texts(&self) -> MutexGuard<'_, VecDeque<Update>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().iter().find(|text| forwards::follows(text, forward)).cloned()
     }
 }
 

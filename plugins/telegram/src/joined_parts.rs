@@ -3,10 +3,10 @@
 //! replaces the message, and edits of the others are ignored.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_channel_kit::Converted;
 use avocet_protocol::ids::DedupeKey;
+use parking_lot::Mutex;
 use teloxide::types::{Message, UpdateKind};
 
 use crate::bot::BotIdentity;
@@ -38,7 +38,7 @@ impl JoinedParts {
         if updates.len() < 2 || updates.iter().any(is_album) {
             return;
         }
-        let mut messages = self.messages();
+        let mut messages = self.0.lock();
         messages.push_back(updates.to_vec());
         if messages.len() > MAX_MESSAGES {
             messages.pop_front();
@@ -52,7 +52,7 @@ impl JoinedParts {
         let is_same = |part: &Update| {
             message(part).is_some_and(|one| (one.chat.id, one.id) == (edited.chat.id, edited.id))
         };
-        for parts in self.messages().iter_mut().rev() {
+        for parts in self.0.lock().iter_mut().rev() {
             if let Some(place) = parts.iter().position(is_same) {
                 parts[place].kind = UpdateKind::Message(edited.clone());
                 parts[place].raw = update.raw.clone();
@@ -60,10 +60,6 @@ impl JoinedParts {
             }
         }
         None
-    }
-
-    fn messages(&self) -> MutexGuard<'_, VecDeque<Vec<Update>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::chat::Cursor;
 use avocet_protocol::ids::{DedupeKey, PlatformId};
+use parking_lot::Mutex;
 use serde_json::Value;
 use teloxide::types::{ChatId, Message, MessageId, UpdateKind};
 
@@ -36,30 +36,26 @@ impl Moves {
         if self.is_named(chat) {
             return chat;
         }
-        self.old().get(&chat).copied().unwrap_or(chat)
+        self.old.lock().get(&chat).copied().unwrap_or(chat)
     }
 
     /// The platform's current chat for an id of the bus.
     pub(crate) fn place(&self, chat: ChatId) -> ChatPlace {
-        let found = self.old().iter().find(|(_, old)| **old == chat).map(|(new, _)| *new);
+        let found = self.old.lock().iter().find(|(_, old)| **old == chat).map(|(new, _)| *new);
         found.map_or(ChatPlace { chat, moved: false }, ChatPlace::moved_to)
     }
 
     pub(crate) fn learn(&self, moved: GroupMove) {
-        self.old().insert(moved.to, moved.from);
+        self.old.lock().insert(moved.to, moved.from);
     }
 
     pub(crate) fn knows(&self, moved: GroupMove) -> bool {
-        self.old().get(&moved.to) == Some(&moved.from)
+        self.old.lock().get(&moved.to) == Some(&moved.from)
     }
 
     /// Returns `true` if the configuration names this group.
     pub(crate) fn is_named(&self, chat: ChatId) -> bool {
         self.named.contains(&chat.0)
-    }
-
-    fn old(&self) -> MutexGuard<'_, BTreeMap<ChatId, ChatId>> {
-        self.old.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

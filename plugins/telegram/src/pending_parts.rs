@@ -6,10 +6,10 @@
 //! wait.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::chat::Cursor;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teloxide::types::{Message, UpdateKind};
@@ -103,7 +103,7 @@ impl PendingParts {
         let author = ChatAuthor { chat, author: author.or_else(of_first).unwrap_or(chat) };
         let rest = position_of(author, waiting.clone(), joined.clone());
         let parts = ChatParts { number, waiting, until: now + PART_WAIT, joined };
-        self.authors().insert(author, parts);
+        self.0.lock().insert(author, parts);
         if unreadable.is_empty() { None } else { lost(unreadable, rest) }
     }
 
@@ -118,7 +118,7 @@ impl PendingParts {
 
     /// Returns the number of an author's cursor; `None` if parts wait in every cursor.
     fn cursor_number(&self, author: ChatAuthor) -> Option<usize> {
-        let authors = self.authors();
+        let authors = self.0.lock();
         if let Some(known) = authors.get(&author) {
             return Some(known.number);
         }
@@ -147,25 +147,25 @@ impl PendingParts {
     /// Returns `false` if the author of an update has no parts.
     fn of_author(&self, update: &Update, look: impl FnOnce(&ChatParts) -> bool) -> bool {
         let Some(author) = ChatAuthor::of(update) else { return false };
-        self.authors().get(&author).is_some_and(look)
+        self.0.lock().get(&author).is_some_and(look)
     }
 
     /// Returns the parts of the author of an update that wait in its chat.
     pub(crate) fn waiting_for(&self, update: &Update) -> Option<WaitingParts> {
         let author = ChatAuthor::of(update)?;
-        WaitingParts::read(author, self.authors().get(&author)?)
+        WaitingParts::read(author, self.0.lock().get(&author)?)
     }
 
     /// Returns the parts that have waited long enough.
     pub(crate) fn due(&self, now: Duration) -> Vec<WaitingParts> {
-        let authors = self.authors();
+        let authors = self.0.lock();
         let due = authors.iter().filter(|(_, parts)| parts.until <= now);
         due.filter_map(|(author, parts)| WaitingParts::read(*author, parts)).collect()
     }
 
     /// Returns the time until the next parts are due; `None` if none wait.
     pub(crate) fn next_due(&self, now: Duration) -> Option<Duration> {
-        let authors = self.authors();
+        let authors = self.0.lock();
         let waiting = authors.values().filter(|parts| !parts.waiting.is_empty());
         waiting.map(|parts| parts.until.saturating_sub(now)).min()
     }
@@ -173,7 +173,7 @@ impl PendingParts {
     /// Records that the cursor of these parts is in the log.
     pub(crate) fn keep(&self, parts: WaitingParts, now: Duration) {
         let WaitingParts { author, number, raw: waiting, .. } = parts;
-        let mut authors = self.authors();
+        let mut authors = self.0.lock();
         authors.retain(|other, parts| *other == author || parts.number != number);
         let (until, joined) = (now + PART_WAIT, BTreeSet::new());
         authors.insert(author, ChatParts { number, waiting, until, joined });
@@ -181,7 +181,7 @@ impl PendingParts {
 
     /// Records that the message of these parts is in the log.
     pub(crate) fn finish(&self, parts: &WaitingParts) {
-        if let Some(kept) = self.authors().get_mut(&parts.author) {
+        if let Some(kept) = self.0.lock().get_mut(&parts.author) {
             kept.waiting.clear();
             kept.joined = parts.message_ids().collect();
         }
@@ -189,13 +189,9 @@ impl PendingParts {
 
     /// Lets parts wait longer, because the log did not take their message.
     pub(crate) fn postpone(&self, parts: &WaitingParts, now: Duration) {
-        if let Some(kept) = self.authors().get_mut(&parts.author) {
+        if let Some(kept) = self.0.lock().get_mut(&parts.author) {
             kept.until = now + PART_WAIT;
         }
-    }
-
-    fn authors(&self) -> MutexGuard<'_, BTreeMap<ChatAuthor, ChatParts>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -350,9 +346,9 @@ mod tests {
                 number
             })
             .collect();
-        assert_eq!((numbers.len(), pending.authors().len()), (MAX_AUTHORS, MAX_AUTHORS));
+        assert_eq!((numbers.len(), pending.0.lock().len()), (MAX_AUTHORS, MAX_AUTHORS));
         let chats =
-            [0, 1, 2].map(|chat| pending.authors().contains_key(&ChatAuthor { chat, author: 7 }));
+            [0, 1, 2].map(|chat| pending.0.lock().contains_key(&ChatAuthor { chat, author: 7 }));
         assert_eq!(chats, [true, false, true], "parts of the first chat wait");
         assert_eq!(begin(5).unwrap().number, 5);
         for chat in 1000..1099 {

@@ -1,11 +1,10 @@
 //! The recent messages of groups that were not for the agent. The next message for the agent gives
 //! them to the model. Only memory holds them, because a bot cannot read the history of a group.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use avocet_channel_kit::{Converted, RecentMessages};
 use avocet_protocol::chat::{ChatAddress, ChatKind, Content, Inbound, Quote};
 use avocet_protocol::ids::DedupeKey;
+use parking_lot::Mutex;
 use teloxide::types::UpdateKind;
 
 use crate::bot::{Audience, BotIdentity};
@@ -29,13 +28,13 @@ impl GroupMessages {
 
     /// Notes messages that are not for the agent, and their edits.
     pub(crate) fn note_messages(&self, bot: &BotIdentity<'_>, updates: &[Update]) {
-        if self.recent().max_messages() == 0 {
+        if self.0.lock().max_messages() == 0 {
             return;
         }
         for inbound in updates.iter().filter_map(|update| readable(bot, update)) {
             let quote = as_quote(&inbound);
             let Inbound { address, key, corrects, .. } = inbound;
-            let mut recent = self.recent();
+            let mut recent = self.0.lock();
             match corrects {
                 Some(original) => {
                     recent.correct_message(&address, &(address.clone(), original), quote);
@@ -52,7 +51,7 @@ impl GroupMessages {
         if !takes_context(inbound) {
             return;
         }
-        let (recent, chat) = (self.recent(), &inbound.address);
+        let (recent, chat) = (self.0.lock(), &inbound.address);
         let earlier = match &inbound.corrects {
             Some(original) => recent.find_context(&(chat.clone(), original.clone())),
             None => recent.messages_of(chat).map(|(_, quote)| quote.clone()).collect(),
@@ -68,13 +67,9 @@ impl GroupMessages {
             return;
         }
         let Inbound { address, key, content, .. } = inbound;
-        let mut recent = self.recent();
+        let mut recent = self.0.lock();
         recent.forget_messages(address, |_| true);
         recent.note_context((address.clone(), key.clone()), content.earlier.clone());
-    }
-
-    fn recent(&self) -> MutexGuard<'_, RecentMessages<ChatAddress, GroupMessageId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

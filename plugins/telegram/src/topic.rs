@@ -1,10 +1,10 @@
 //! Topics that refuse messages. Their messages go to the main chat, below a line that says so.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::chat::ChatAddress;
+use parking_lot::Mutex;
 use teloxide::types::{MessageId, ThreadId};
 
 use crate::fault::BotApiError;
@@ -52,19 +52,15 @@ pub(crate) struct LostTopics(Mutex<BTreeMap<ChatAddress, (TopicLoss, Duration)>>
 impl LostTopics {
     /// The reason if the topic of this chat is in its cool-down.
     pub(crate) fn get(&self, chat: &ChatAddress, now: Duration) -> Option<TopicLoss> {
-        let (lost, until) = self.topics().get(chat).copied()?;
+        let (lost, until) = self.0.lock().get(chat).copied()?;
         (until > now).then_some(lost)
     }
 
     /// Starts the cool-down of this chat's topic.
     pub(crate) fn add(&self, chat: &ChatAddress, lost: TopicLoss, now: Duration) {
         tracing::info!(%chat, ?lost, "the topic refuses messages; sending to the main chat");
-        let mut topics = self.topics();
+        let mut topics = self.0.lock();
         topics.retain(|_, (_, until)| *until > now);
         topics.insert(chat.clone(), (lost, now + COOL_DOWN));
-    }
-
-    fn topics(&self) -> MutexGuard<'_, BTreeMap<ChatAddress, (TopicLoss, Duration)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

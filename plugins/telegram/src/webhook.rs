@@ -3,13 +3,13 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use avocet_protocol::channel::{Webhook, WebhookError};
 use avocet_protocol::ids::{AccountName, ChannelName};
 use avocet_protocol::model::decode_json;
 use avocet_text::{Secret, plain_json};
+use parking_lot::Mutex;
 use reqwest::Url;
 use serde::Serialize;
 use serde_json::Value;
@@ -134,7 +134,7 @@ impl Endpoint {
     /// Opens the queue of a new receive loop. Updates are refused after that loop has dropped it.
     pub(crate) fn open(&self) -> mpsc::Receiver<PostedUpdate> {
         let (sender, receiver) = mpsc::channel(WAITING);
-        *self.queue.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+        *self.queue.lock() = Some(sender);
         receiver
     }
 
@@ -152,7 +152,7 @@ impl Endpoint {
     /// have damaged the first one, so that one is refused: Telegram then sends the update again, and
     /// no later update until this one is accepted.
     fn skip_repeated(&self, body: &[u8], error: &serde_json::Error) -> Result<Value, WebhookError> {
-        let mut last = self.undecodable.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.undecodable.lock();
         if last.as_deref() != Some(body) {
             *last = Some(body.to_owned());
             return Err(WebhookError::Malformed(plain_json(error)));
@@ -164,7 +164,7 @@ impl Endpoint {
     }
 
     fn enqueue(&self, posted: PostedUpdate) -> Option<()> {
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = self.queue.lock();
         queue.as_ref()?.try_send(posted).ok()
     }
 }

@@ -1,11 +1,11 @@
 //! A daemon for tests of the chat.
 
-use avocet_protocol::turn::AnswerEnding;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::model::{Money, Usage};
+use avocet_protocol::turn::AnswerEnding;
+use parking_lot::Mutex;
 
 use super::*;
 
@@ -63,11 +63,11 @@ impl FakeLink {
     }
 
     pub(super) fn has_answered(&self, lines: usize) -> bool {
-        self.is_quiet() && *self.told.lock().unwrap() == lines
+        self.is_quiet() && *self.told.lock() == lines
     }
 
     pub(super) fn has_ended(&self, lines: usize) -> bool {
-        *self.told.lock().unwrap() == lines
+        *self.told.lock() == lines
     }
 
     /// Loses the connection, or gets it back.
@@ -78,7 +78,7 @@ impl FakeLink {
     }
 
     pub(super) fn said(&self) -> Vec<String> {
-        self.said.lock().unwrap().clone()
+        self.said.lock().clone()
     }
 }
 
@@ -91,9 +91,9 @@ impl TerminalLink for FakeLink {
         while self.is_lost() || self.holds.load(Ordering::Relaxed) {
             tokio::task::yield_now().await;
         }
-        let mut said = self.said.lock().unwrap();
+        let mut said = self.said.lock();
         said.push(text.to_owned());
-        for heard in self.answers.lock().unwrap().pop_front().unwrap_or_default() {
+        for heard in self.answers.lock().pop_front().unwrap_or_default() {
             self.to_hear.0.send(heard).unwrap();
         }
         Ok(MessageId(said.len() as i64))
@@ -101,15 +101,15 @@ impl TerminalLink for FakeLink {
 
     async fn outcome(&self, id: MessageId) -> Result<MessageStatus, LinkError> {
         // The outcome of a message comes after its events.
-        while !self.is_quiet() || self.said.lock().unwrap().len() < self.sent_first {
+        while !self.is_quiet() || self.said.lock().len() < self.sent_first {
             tokio::task::yield_now().await;
         }
         let session = SessionId::parse("terminal:local:a").unwrap();
         let turn = Some(TurnId(id.0));
         match self.outcome {
             Some(_) => {
-                *self.told.lock().unwrap() += 1;
-                for notice in self.late.lock().unwrap().drain(..) {
+                *self.told.lock() += 1;
+                for notice in self.late.lock().drain(..) {
                     self.to_hear.0.send(notice).unwrap();
                 }
                 Ok(MessageStatus {
@@ -143,7 +143,7 @@ impl TerminalLink for FakeLink {
     }
 
     async fn shown(&self, chunk: DeliveryId) {
-        self.shown.lock().unwrap().push(chunk);
+        self.shown.lock().push(chunk);
     }
 
     async fn last_turn(&self) -> Option<TurnRecord> {
@@ -159,12 +159,12 @@ impl TerminalLink for FakeLink {
     }
 
     async fn open_conversation(&self, name: &str) -> Result<(), LinkError> {
-        self.opened.lock().unwrap().push(name.to_owned());
+        self.opened.lock().push(name.to_owned());
         Ok(())
     }
 
     async fn figures(&self) -> ChatFigures {
         let used = Total { usage: Usage::new(1_500, 0), cost: Money(20_000_000), unpriced: 0 };
-        ChatFigures { model: self.model.lock().unwrap().clone(), used: Some(used) }
+        ChatFigures { model: self.model.lock().clone(), used: Some(used) }
     }
 }

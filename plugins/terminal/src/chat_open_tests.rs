@@ -99,7 +99,7 @@ async fn chat_that_is_left_confirms_an_answer_that_arrives_within_the_grace_peri
     ];
     for (late, confirmed, waits) in table {
         let link = FakeLink::new(vec![vec![started(1, 1, "hi")]], Some(Outcome::Replied));
-        link.late.lock().unwrap().push(late);
+        link.late.lock().push(late);
         let (link, emulator) = (Arc::new(link), TerminalEmulator::new(50, 20));
         let input = Box::new(HurriedPerson { link: link.clone(), has_typed: false });
         let clock = Arc::new(ManualClock::default());
@@ -113,7 +113,7 @@ async fn chat_that_is_left_confirms_an_answer_that_arrives_within_the_grace_peri
         };
         let (end, ()) = tokio::join!(chat.run(""), grace);
         assert_eq!(end, ChatEnd::AllAnswered);
-        assert_eq!(*link.shown.lock().unwrap(), confirmed);
+        assert_eq!(*link.shown.lock(), confirmed);
     }
 }
 
@@ -308,11 +308,11 @@ async fn chat_status_line_shows_the_model_after_a_command_changes_it() {
     let (terminal, chat) = AtTerminal::open(FakeLink::new(answers, None));
     let typing = async {
         terminal.wait_for("a/b").await;
-        *terminal.link.model.lock().unwrap() = Some("c/d".to_owned());
+        *terminal.link.model.lock() = Some("c/d".to_owned());
         terminal.type_line("/model c/d").await;
         terminal.wait_for("c/d · 1.5k tokens · $0.020").await;
         // An answer that is late keeps the last known model.
-        *terminal.link.model.lock().unwrap() = None;
+        *terminal.link.model.lock() = None;
         terminal.lose().await;
         assert!(terminal.shown().contains("c/d · "), "{}", terminal.shown());
         terminal.keys.send_async(TypedEvent::End).await.unwrap();

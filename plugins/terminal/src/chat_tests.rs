@@ -1,5 +1,4 @@
 use std::io::{self, Write};
-use std::sync::Mutex;
 
 use async_trait::async_trait;
 use avocet_protocol::chat::Choice;
@@ -9,6 +8,7 @@ use avocet_protocol::tool::WaitKind;
 use avocet_protocol::turn::StartedMessage;
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
+use parking_lot::Mutex;
 
 use super::own::GRACE;
 use super::*;
@@ -49,7 +49,7 @@ struct Paper(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Paper {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
+        self.0.lock().extend(bytes);
         Ok(bytes.len())
     }
     fn flush(&mut self) -> io::Result<()> {
@@ -101,7 +101,7 @@ async fn talk(link: &Arc<FakeLink>, typed: &'static str, reader: ChatReader) -> 
             }
         } => unreachable!(),
     };
-    let paper = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
+    let paper = String::from_utf8(paper.0.lock().clone()).unwrap();
     match reader {
         ChatReader::Person => (rows(&emulator), left),
         ChatReader::Pipe => (paper, left),
@@ -174,8 +174,8 @@ async fn chat_through_a_pipe_prints_only_answers() {
     ));
     let (paper, left) = talk(&link, "one\n\n  two  \r\n", ChatReader::Pipe).await;
     assert_eq!((paper.as_str(), left), ("first\nsecond\nline\n", ChatEnd::AllAnswered));
-    assert_eq!(*link.said.lock().unwrap(), ["one", "two"]);
-    assert_eq!(*link.shown.lock().unwrap(), [DeliveryId(1), DeliveryId(2)]);
+    assert_eq!(*link.said.lock(), ["one", "two"]);
+    assert_eq!(*link.shown.lock(), [DeliveryId(1), DeliveryId(2)]);
 }
 
 #[tokio::test]
@@ -199,7 +199,7 @@ async fn chat_interactive_shows_progress_and_each_word_once() {
     let (paper, _) = talk(&link, "read it\n/quit\nnever said\n", ChatReader::Person).await;
     let expected = "hello\n> read it\nLet me look.\n✓ read_file  0.0 s\nIt says hello.\n";
     assert_eq!(paper, expected);
-    assert_eq!(link.said.lock().unwrap().len(), 1);
+    assert_eq!(link.said.lock().len(), 1);
 }
 
 #[tokio::test]
@@ -280,7 +280,7 @@ async fn chat_acknowledges_a_repeated_chunk_without_showing_it_again() {
     ));
     let (paper, _) = talk(&link, "a\n/help\n", ChatReader::Pipe).await;
     assert_eq!(paper, "once\nhelp\n");
-    assert_eq!(link.shown.lock().unwrap().len(), 3);
+    assert_eq!(link.shown.lock().len(), 3);
 }
 
 #[tokio::test]
@@ -321,12 +321,12 @@ async fn chat_question_reads_the_next_line() {
     tokio::select! {
         _ = talking => panic!("the second answer has no end"),
         () = async {
-            while link.shown.lock().unwrap().len() < 2 {
+            while link.shown.lock().len() < 2 {
                 tokio::task::yield_now().await;
             }
         } => {}
     }
-    assert_eq!(*link.said.lock().unwrap(), ["paint", "blue"]);
+    assert_eq!(*link.said.lock(), ["paint", "blue"]);
 }
 
 #[tokio::test]

@@ -73,7 +73,9 @@ fn write_line(out: &mut Box<dyn Write + Send>, text: &str) {
 #[cfg(test)]
 mod tests {
     use std::io;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
 
     use super::*;
 
@@ -82,7 +84,7 @@ mod tests {
 
     impl Write for Paper {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend(bytes);
+            self.0.lock().extend(bytes);
             Ok(bytes.len())
         }
         fn flush(&mut self) -> io::Result<()> {
@@ -96,7 +98,7 @@ mod tests {
         let mut screen = Screen::pipe(Box::new(texts.clone()), Box::new(remarks.clone()));
         screen.show_line("a\u{1b}[2Jb\u{9b}2Jc\rd\u{202e}e");
         screen.show_remark("f\u{1b}[2Jg");
-        assert_eq!(*texts.0.lock().unwrap(), b"a[2Jb2Jcde\n");
-        assert_eq!(*remarks.0.lock().unwrap(), b"f[2Jg\n");
+        assert_eq!(*texts.0.lock(), b"a[2Jb2Jcde\n");
+        assert_eq!(*remarks.0.lock(), b"f[2Jg\n");
     }
 }

@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use avocet_protocol::channel::CommandHelp;
+use parking_lot::Mutex;
 
 use crate::line::Completer;
 use crate::live::{AttentionSign, LiveParts, TerminalSize};
@@ -18,7 +19,7 @@ pub(crate) struct TerminalEmulator {
 
 impl Write for TerminalEmulator {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.parser.lock().unwrap().process(bytes);
+        self.parser.lock().process(bytes);
         Ok(bytes.len())
     }
     fn flush(&mut self) -> io::Result<()> {
@@ -39,7 +40,7 @@ impl TerminalEmulator {
         LiveParts {
             out: Box::new(self.clone()),
             size: Box::new(move || {
-                let (rows, columns) = parser.lock().unwrap().screen().size();
+                let (rows, columns) = parser.lock().screen().size();
                 TerminalSize { columns: columns.into(), rows: rows.into() }
             }),
             reflows: false,
@@ -52,12 +53,12 @@ impl TerminalEmulator {
 
     /// Changes the size as a terminal that cuts its rows.
     pub(crate) fn resize(&self, rows: u16, columns: u16) {
-        self.parser.lock().unwrap().screen_mut().set_size(rows, columns);
+        self.parser.lock().screen_mut().set_size(rows, columns);
     }
 
     /// Changes the width as a terminal that reflows its rows. The cursor stays at its character.
     pub(crate) fn reflow(&self, columns: u16) {
-        let mut parser = self.parser.lock().unwrap();
+        let mut parser = self.parser.lock();
         let screen = parser.screen();
         let (height, old) = screen.size();
         let rows: Vec<String> = screen.rows(0, old).map(|row| row.trim_end().to_owned()).collect();
@@ -80,14 +81,14 @@ impl TerminalEmulator {
 
     /// Returns the visible rows, without spaces at their ends and empty rows at the end.
     pub(crate) fn shown(&self) -> String {
-        let shown = self.parser.lock().unwrap().screen().contents();
+        let shown = self.parser.lock().screen().contents();
         let rows: Vec<&str> = shown.lines().map(str::trim_end).collect();
         rows.join("\n").trim_end().to_owned()
     }
 
     /// Returns all rows, also those that have scrolled away.
     pub(crate) fn all(&self) -> String {
-        let parser = &mut *self.parser.lock().unwrap();
+        let parser = &mut *self.parser.lock();
         let columns = parser.screen().size().1;
         parser.screen_mut().set_scrollback(usize::MAX);
         let mut rows = Vec::new();
@@ -101,12 +102,12 @@ impl TerminalEmulator {
     }
 
     pub(crate) fn cursor(&self) -> (u16, u16) {
-        self.parser.lock().unwrap().screen().cursor_position()
+        self.parser.lock().screen().cursor_position()
     }
 
     /// Returns the escape sequences of attributes on the screen.
     pub(crate) fn attributes(&self) -> Vec<String> {
-        let formatted = self.parser.lock().unwrap().screen().contents_formatted();
+        let formatted = self.parser.lock().screen().contents_formatted();
         let formatted = String::from_utf8(formatted).unwrap();
         let codes = formatted.split("\u{1b}[").skip(1);
         let codes = codes.filter_map(|code| code.split_once('m').map(|(code, _)| code));

@@ -2,11 +2,12 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 
 use async_trait::async_trait;
 use avocet_tests::Home;
+use parking_lot::Mutex;
 
 use super::{FakePlatformSide, check};
 
@@ -34,7 +35,7 @@ impl Drop for RunningChat {
 fn collect(output: ChildStdout, lines: Arc<Mutex<Vec<String>>>) {
     thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            lines.lock().unwrap().push(line);
+            lines.lock().push(line);
         }
     });
 }
@@ -63,7 +64,7 @@ impl FakePlatformSide for TerminalSide {
     }
 
     async fn texts(&mut self) -> Vec<String> {
-        self.lines.lock().unwrap().clone()
+        self.lines.lock().clone()
     }
 }
 

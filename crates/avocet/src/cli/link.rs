@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -21,6 +21,7 @@ use avocet_supervise::{Backoff, Group};
 use avocet_terminal::{
     ChatFigures, ConversationEntry, DaemonNotice, LinkError, SaidChunk, TerminalLink,
 };
+use parking_lot::Mutex;
 
 use crate::cli::named_pictures::{IllustratedText, NamedPicture, PictureRoots, read_pictures};
 use crate::cli::values::session_id;
@@ -90,7 +91,7 @@ impl DaemonLink {
     }
 
     fn session(&self) -> SessionId {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.session.lock().clone()
     }
 
     /// Returns the connection. If it is lost, remarks it, waits for the daemon to come back and
@@ -102,7 +103,7 @@ impl DaemonLink {
                 self.add_remark("The connection to the daemon was lost. Reconnecting.");
             }
             *client = Arc::new(self.reconnect().await);
-            let pictures = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
+            let pictures = self.pictures.lock();
             pictures.values().for_each(|pictures| keep_pictures(&client, pictures));
             drop(pictures);
             self.is_lost.store(false, Ordering::Relaxed);
@@ -171,7 +172,7 @@ impl DaemonLink {
             // The link subscribes to nothing.
             Incoming::Events { .. } | Incoming::Editor(_) | Incoming::Output(_) => return None,
             Incoming::Deliver { chunk, shown } => {
-                let mut open = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut open = self.unanswered.lock();
                 open.insert(chunk.id, shown);
                 DaemonNotice::Said(SaidChunk {
                     id: chunk.id,
@@ -228,7 +229,7 @@ impl TerminalLink for DaemonLink {
         let ask = Ask { session, text, key, attachments };
         let message = self.call_with_pictures::<Ask>(&ask, &pictures).await?.message;
         if !pictures.is_empty() {
-            let mut kept = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut kept = self.pictures.lock();
             kept.insert(message, pictures);
         }
         Ok(message)
@@ -236,7 +237,7 @@ impl TerminalLink for DaemonLink {
 
     async fn outcome(&self, message: MessageId) -> Result<MessageStatus, LinkError> {
         let status = self.call::<Wait>(&Wait { message, seconds: None }).await;
-        let kept = self.pictures.lock().unwrap_or_else(PoisonError::into_inner).remove(&message);
+        let kept = self.pictures.lock().remove(&message);
         if let Some(pictures) = kept {
             let client = self.client().await;
             let references = pictures.iter().map(|picture| &picture.published.reference);
@@ -274,7 +275,7 @@ impl TerminalLink for DaemonLink {
     }
 
     async fn shown(&self, chunk: DeliveryId) {
-        let open = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner).remove(&chunk);
+        let open = self.unanswered.lock().remove(&chunk);
         if let Some(shown) = open {
             shown.confirm().await;
         }
@@ -299,8 +300,8 @@ impl TerminalLink for DaemonLink {
         let attached = attach(&next, session.address()).await;
         attached.map_err(|error| LinkError(error.to_string()))?;
         *client = Arc::new(next);
-        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = session;
-        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.session.lock() = session;
+        self.unanswered.lock().clear();
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::slice;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_agent::{
@@ -23,6 +23,7 @@ use avocet_session::{
 };
 use avocet_tools::{AgentPolicy, BuiltinParts, PathLocks, ToolRegistry, WebAccess, add_builtin};
 use jiff::tz::TimeZone;
+use parking_lot::Mutex;
 
 use crate::components::budgets::convert_budgets;
 use crate::components::models::Models;
@@ -259,7 +260,7 @@ impl AgentFactory {
     /// Opens a directory for an agent, and makes its tools there.
     fn directory_tools(&self, agent: &str, directory: &Path) -> Result<DirectoryTools, Failure> {
         let key = (agent.to_owned(), directory.to_owned());
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if let Some(tools) = known.get(&key) {
             return Ok(tools.clone());
         }

@@ -5,12 +5,13 @@ use std::fmt;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::clock::Clock;
 use avocet_protocol::store::{Audit, AuditCheck, AuditHead, StoreError};
 use avocet_supervise::{Group, run_blocking};
+use parking_lot::Mutex;
 
 use crate::disk;
 
@@ -89,7 +90,7 @@ impl Keeper {
 
     /// Returns the known fault of the table, if any.
     pub(crate) fn fault(&self) -> Option<String> {
-        self.state().fault.clone()
+        self.state.lock().fault.clone()
     }
 
     async fn check(&self) {
@@ -105,13 +106,13 @@ impl Keeper {
                     verify`. The noted head stays until you remove it"
             );
         }
-        self.state().fault = fault;
+        self.state.lock().fault = fault;
     }
 
     /// Notes the head if it has changed. After a mismatch the old note stays: it is the proof.
     pub(crate) async fn note(&self) {
         let changed = match self.audit.audit_head().await {
-            Ok(head) if head == self.state().noted => return,
+            Ok(head) if head == self.state.lock().noted => return,
             Ok(_) => self.audit.durable_audit_head().await,
             Err(error) => Err(error),
         };
@@ -122,7 +123,7 @@ impl Keeper {
         };
         tracing::info!(sequence = head.sequence, hash = head.hash, "audit head");
         let is_whole = {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             state.noted = Some(head.clone());
             state.fault.is_none()
         };
@@ -138,17 +139,13 @@ impl Keeper {
         else {
             return;
         };
-        let first = !std::mem::replace(&mut self.state().complained, true);
+        let first = !std::mem::replace(&mut self.state.lock().complained, true);
         if first {
             tracing::warn!(
                 head_file = %self.file.display(), %error,
                 "the head of the audit table is in this log alone; set [audit] head_file"
             );
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, KeeperState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Answers by a JSON Schema, outside of conversations and without tools. Providers with structured
 //! output get the schema; every answer is validated here, and corrected twice at most.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_agent::{AnswerValidator, UpkeepMeter, ask_for_correction};
@@ -14,6 +14,7 @@ use avocet_protocol::model::{
 use avocet_protocol::store::{Purpose, Query, SessionStatus, UpkeepBudget};
 use avocet_session::BySession;
 use avocet_store::SqliteStore;
+use parking_lot::Mutex;
 
 use crate::components::consolidation::open_meter;
 use crate::components::workspaces::session_binding;
@@ -91,11 +92,11 @@ impl JsonAnswers {
         let lost = Mutex::<Vec<Spent>>::default();
         let keep_losses = |delta: Delta<'_>| {
             if let Delta::Lost(spent) = delta {
-                lost.lock().unwrap_or_else(PoisonError::into_inner).push(spent.clone());
+                lost.lock().push(spent.clone());
             }
         };
         let answered = model.complete(request, &keep_losses).await;
-        let mut spent = lost.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut spent = lost.into_inner();
         spent.extend(answered.iter().flat_map(|reply| reply.spent.clone()));
         self.budget.record(Purpose::Answer, &spent).await?;
         Ok(answered.map(|reply| reply.text))

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use avocet_config::{
     AgentProfile, ConfigDocument, ConfigError, ConfigSettings, TaskModels, profiles,
@@ -13,6 +13,7 @@ use avocet_llm::{
 };
 use avocet_protocol::clock::Clock;
 use avocet_protocol::model::{Model, Models as ModelsPort, NoModel, Price};
+use parking_lot::Mutex;
 
 use crate::components::catalogue;
 use crate::configuration::Configuration;
@@ -116,7 +117,7 @@ impl Models {
 
     fn cached_model(&self, name: &str) -> Result<CachedModel, NoModel> {
         let (provider, model) = check_name(&self.settings, name)?;
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.made.lock();
         if let Some(kept) = made.get(name) {
             return Ok(kept.clone());
         }

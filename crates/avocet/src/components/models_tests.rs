@@ -20,7 +20,7 @@ async fn model_is_made_once_and_chains_its_fallbacks() {
     assert!(Arc::ptr_eq(&one, &again), "a model is not its own fallback");
     let chain = models.model("local/one", &["offline/commands".to_owned()]).unwrap();
     assert!(format!("{chain:?}").starts_with("ModelChain"), "{chain:?}");
-    assert_eq!(models.made.lock().unwrap().len(), 2);
+    assert_eq!(models.made.lock().len(), 2);
 }
 
 #[tokio::test]

@@ -8,7 +8,6 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -18,6 +17,7 @@ use avocet_sandbox::{
 };
 use avocet_supervise::run_blocking;
 use avocet_text::plain_io;
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -97,12 +97,12 @@ impl PictureConverter {
         };
         let printed = Mutex::new(Vec::new());
         let keep = |bytes: &[u8]| {
-            let mut printed = printed.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut printed = printed.lock();
             let room = (MAX_RESULT + 1).saturating_sub(printed.len());
             printed.extend_from_slice(&bytes[..bytes.len().min(room)]);
         };
         let result = sandbox.run_with_output(request, keep).await;
-        let printed = printed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let printed = printed.into_inner();
         match result.map_err(|error| error.to_string())?.ended {
             ProgramEnd::Code(0) if printed.len() > MAX_RESULT => {
                 Err(format!("the result is larger than {MAX_RESULT} bytes"))

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_config::{AgentProfile, DEFAULT, DEFAULTS};
@@ -16,6 +16,7 @@ use avocet_sandbox::{RootAccess, Workspace, WorkspaceRoots, digest_bytes};
 use avocet_session::{BySession, SessionBinding};
 use avocet_skills::{FixedSkills, SHIPPED, ShippedSkill, SkillCatalogue};
 use avocet_tools::WorkspaceFiles;
+use parking_lot::Mutex;
 
 use crate::components::roots;
 use crate::configuration::Root;
@@ -138,7 +139,7 @@ impl AgentWorkspaces {
     /// [`Failure`] if the directory cannot be opened, is the whole home, or overlaps with the
     /// directory of a channel.
     pub(crate) fn at(&self, path: &Path) -> Result<OpenWorkspace, Failure> {
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = self.opened.lock();
         if let Some(known) = opened.get(path) {
             return Ok(known.clone());
         }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::clock::{Clock, Timestamp};
@@ -12,6 +12,7 @@ use avocet_store::{CancelCopy, CopyDone, CopyError, OpenError, back_up};
 use avocet_supervise::{Group, run_blocking};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use parking_lot::Mutex;
 
 use crate::exit::Failure;
 
@@ -76,7 +77,7 @@ impl Copies {
 
     /// Returns the error of the last copy; `None` if the copy succeeded.
     pub(crate) fn fault(&self) -> Option<String> {
-        let state = self.lock_failing();
+        let state = self.failing.lock();
         let Failing { why, times } = state.as_ref()?;
         let directory = self.plan.directory.display();
         Some(format!("copies of the database in {directory} fail ({times} times so far): {why}"))
@@ -85,7 +86,7 @@ impl Copies {
     /// Returns the time until the next copy.
     fn pause(&self) -> Duration {
         let BackupPlan { directory, every, .. } = &self.plan;
-        if self.lock_failing().is_some() {
+        if self.failing.lock().is_some() {
             return RETRY.min(*every);
         }
         // The newest copy has a time in the future if the clock was set back since.
@@ -102,7 +103,7 @@ impl Copies {
             Ok(Some((file, CopyDone { bytes, messages }))) => {
                 let file = file.display();
                 tracing::info!(%file, bytes, messages, "the database was copied");
-                *self.lock_failing() = None;
+                *self.failing.lock() = None;
             }
             Ok(None) => {}
             Err(failure) => self.note_failure(format!("{:#}", failure.error)),
@@ -111,7 +112,7 @@ impl Copies {
 
     /// Logs a failure once; later attempts that fail alike are counted.
     fn note_failure(&self, why: String) {
-        let mut state = self.lock_failing();
+        let mut state = self.failing.lock();
         let times = state.as_ref().map_or(1, |failing| failing.times.saturating_add(1));
         if state.as_ref().is_none_or(|failing| failing.why != why) {
             let directory = self.plan.directory.display();
@@ -119,10 +120,6 @@ impl Copies {
             tracing::warn!(%directory, "cannot copy the database: {why}; retrying in {retry} s");
         }
         *state = Some(Failing { why, times });
-    }
-
-    fn lock_failing(&self) -> MutexGuard<'_, Option<Failing>> {
-        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,13 +1,14 @@
 //! Runs the channels, from which messages enter the bus.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::bus::{Deliveries, Publish};
 use avocet_protocol::channel::{Channel, ChannelContext, ChannelError, CommandHelp};
 use avocet_protocol::clock::Clock;
 use avocet_supervise::{Group, RestartDelays, UnfinishedTasks};
+use parking_lot::Mutex;
 
 use crate::registry::AccountId;
 
@@ -52,7 +53,7 @@ impl Intake {
     pub(crate) fn start(&self, channel: Arc<dyn Channel>) {
         let name = format!("{}:{}", channel.name(), channel.account());
         let group = self.group.child_group(&name);
-        self.lock_running().insert((channel.name(), channel.account()), group.clone());
+        self.running.lock().insert((channel.name(), channel.account()), group.clone());
         let commands: Arc<[CommandHelp]> = avocet_session::commands().collect();
         let context = ChannelContext {
             publish: self.publish.clone(),
@@ -78,14 +79,10 @@ impl Intake {
     /// [`UnfinishedTasks`] if the account still runs. It must not be started again, because it
     /// would then receive twice at the same time.
     pub(crate) async fn stop(&self, account: &AccountId) -> Result<(), UnfinishedTasks> {
-        let Some(group) = self.lock_running().get(account).cloned() else { return Ok(()) };
+        let Some(group) = self.running.lock().get(account).cloned() else { return Ok(()) };
         end_group(&group, self.clock.as_ref()).await?;
-        self.lock_running().remove(account);
+        self.running.lock().remove(account);
         Ok(())
-    }
-
-    fn lock_running(&self) -> MutexGuard<'_, BTreeMap<AccountId, Group>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

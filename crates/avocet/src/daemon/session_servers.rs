@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_config::is_for_secrets;
@@ -15,6 +15,7 @@ use avocet_protocol::session::{
 use avocet_supervise::{Group, run_blocking};
 use avocet_text::Secret;
 use avocet_tools::SessionOffer;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::components::mcp::complete::complete_sandbox_settings;
@@ -94,7 +95,7 @@ impl EditorServers {
     /// with `ended`, too.
     fn replace(&self, session: &SessionId, ended: &CancellationToken) -> CancellationToken {
         let next = ended.child_token();
-        let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut replaced = self.replaced.lock();
         if let Some(former) = replaced.insert(session.clone(), next.clone()) {
             former.cancel();
         }
@@ -116,7 +117,7 @@ impl EditorServers {
             }
             drop(offer);
             client.stop_all();
-            let mut replaced = replaced.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut replaced = replaced.lock();
             if replaced.get(&session).is_some_and(CancellationToken::is_cancelled) {
                 replaced.remove(&session);
             }

@@ -3,8 +3,7 @@
 mod summary;
 pub(crate) mod watch;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
+use parking_lot::{Mutex, MutexGuard};
 use sd_notify::NotifyState;
 
 /// `true` from the first READY until the daemon stops. In between, systemd expects news of reloads.
@@ -12,7 +11,7 @@ use sd_notify::NotifyState;
 static IS_READY: Mutex<bool> = Mutex::new(false);
 
 fn is_ready() -> MutexGuard<'static, bool> {
-    IS_READY.lock().unwrap_or_else(PoisonError::into_inner)
+    IS_READY.lock()
 }
 
 /// Reports the start of a reload to systemd. A call of [`notify_reload_end`] has to follow. Before the

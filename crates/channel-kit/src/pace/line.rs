@@ -49,7 +49,7 @@ impl<'p> QueuePosition<'p> {
     /// Joins the line.
     pub(super) fn new(pace: &'p Pace, chat: &ChatId) -> Self {
         let now = pace.clock.elapsed();
-        let mut state = pace.state();
+        let mut state = pace.state.lock();
         let served_at = state.chats.get(chat).and_then(|chat| chat.served_at);
         // An older turn does not count, so that newcomers cannot starve the chat.
         let recent = served_at.filter(|at| at.saturating_add(SWEEP) > now);
@@ -71,7 +71,7 @@ impl<'p> QueuePosition<'p> {
 
 impl Drop for QueuePosition<'_> {
     fn drop(&mut self) {
-        let mut state = self.pace.state();
+        let mut state = self.pace.state.lock();
         state.line.waiting.remove(&self.ticket);
         state.line.wake_first();
     }

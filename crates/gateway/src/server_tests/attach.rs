@@ -17,7 +17,7 @@ async fn attach_to_a_linked_chat_receives_the_events_of_its_session() {
     let world = World::new();
     let attached = AttachParams::to_chat("terminal:local:linked".parse().unwrap());
     world.client().await.request::<Value>("attach", &attached).await.unwrap();
-    assert_eq!(*world.daemon.heard.lock().unwrap(), [session()]);
+    assert_eq!(*world.daemon.heard.lock(), [session()]);
 }
 
 #[tokio::test]
@@ -26,7 +26,7 @@ async fn attach_listens_to_thoughts_only_if_the_client_asks_for_them() {
     for thoughts in [false, true] {
         let attached = AttachParams { thoughts, ..AttachParams::to_chat(session().address()) };
         world.client().await.request::<Value>("attach", &attached).await.unwrap();
-        assert_eq!(*world.daemon.with_thoughts.lock().unwrap(), usize::from(thoughts));
+        assert_eq!(*world.daemon.with_thoughts.lock(), usize::from(thoughts));
     }
     let of_account = json!({ "channel": "external", "account": "irc", "thoughts": true });
     let refused = world.client().await.request::<Value>("attach", &of_account).await.unwrap_err();
@@ -41,7 +41,7 @@ async fn hand_over(world: &World, text: &str) -> oneshot::Receiver<Result<Receip
         repeat: true,
         ..Delivery::new(DeliveryId(7), session().address(), Content::text(text))
     };
-    let attached = world.daemon.attached.lock().unwrap()[0].clone();
+    let attached = world.daemon.attached.lock()[0].clone();
     attached.send_async(ForClient::Chunk(Box::new(Handover { delivery, receipt }))).await.unwrap();
     received
 }
@@ -77,7 +77,7 @@ async fn attached_client_that_disconnects_leaves_the_delivery_outcome_unknown() 
     let received = hand_over(&world, "hello").await;
     clients.abort_tasks();
     assert!(received.await.is_err());
-    let attached = world.daemon.attached.lock().unwrap()[0].clone();
+    let attached = world.daemon.attached.lock()[0].clone();
     while !attached.is_disconnected() {
         tokio::task::yield_now().await;
     }

@@ -11,7 +11,7 @@ async fn config_methods_show_check_and_save_the_file() {
     let world = World::new();
     let client = world.client().await;
     let text = format!("a = \"{KEY}\"\n");
-    *world.daemon.config.lock().unwrap() = text.clone();
+    *world.daemon.config.lock() = text.clone();
     let shown: Value = client.request("config.show", &json!(null)).await.unwrap();
     let digest = shown["digest"].clone();
     assert_eq!(
@@ -33,7 +33,7 @@ async fn config_methods_show_check_and_save_the_file() {
             client.request("config.check", &json!({ "text": text })).await.unwrap();
         assert_eq!(checked, json!({ "faults": faults, "warnings": [] }));
     }
-    assert_eq!(*world.daemon.config.lock().unwrap(), text, "a check changes nothing");
+    assert_eq!(*world.daemon.config.lock(), text, "a check changes nothing");
 
     let table = [
         ("new", json!("0"), RpcError::CONFLICT, "the file has changed since it was read"),
@@ -48,8 +48,5 @@ async fn config_methods_show_check_and_save_the_file() {
     }
     let save = json!({ "text": "new", "digest": digest });
     let saved: Value = client.request("config.save", &save).await.unwrap();
-    assert_eq!(
-        (saved, world.daemon.config.lock().unwrap().as_str()),
-        (json!({"digest": "3"}), "new")
-    );
+    assert_eq!((saved, world.daemon.config.lock().as_str()), (json!({"digest": "3"}), "new"));
 }

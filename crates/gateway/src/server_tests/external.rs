@@ -1,7 +1,5 @@
 //! Programs that are a channel: they publish the messages of people, and deliver the answers.
 
-use std::sync::Mutex;
-
 use avocet_protocol::access::ClientRole;
 use avocet_protocol::bus::PublishError;
 use avocet_protocol::channel::{
@@ -16,6 +14,7 @@ use avocet_protocol::ids::DeliveryId;
 use avocet_protocol::store::StoreError;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
@@ -36,12 +35,12 @@ pub(crate) struct FakePlatform {
 impl FakePlatform {
     fn add(&self) -> flume::Receiver<ForClient> {
         let (client, items) = flume::bounded(8);
-        self.clients.lock().unwrap().push(client);
+        self.clients.lock().push(client);
         items
     }
 
     async fn hand_over(&self, delivery: Delivery) -> oneshot::Receiver<Result<Receipt, SendError>> {
-        let client = self.clients.lock().unwrap().last().unwrap().clone();
+        let client = self.clients.lock().last().unwrap().clone();
         let (receipt, outcome) = oneshot::channel();
         client
             .send_async(ForClient::Chunk(Box::new(Handover { delivery, receipt })))
@@ -70,12 +69,12 @@ impl AttachPlatform for FakePlatform {
         if chars < 100 {
             return Err(format!("{chars} is too small"));
         }
-        *self.max_text.lock().unwrap() = Some(chars);
+        *self.max_text.lock() = Some(chars);
         Ok(())
     }
 
     fn report(&self, health: Health) {
-        self.reported.lock().unwrap().push(health);
+        self.reported.lock().push(health);
     }
 
     fn explain_absence(&self, _: &str) {}
@@ -130,13 +129,13 @@ async fn publish_commits_a_message_of_a_person_with_the_cursor() {
     assert_eq!(published, json!({"message": "m1", "duplicate": false}));
     let published = program.call("publish", message).await.unwrap();
     assert_eq!(published, json!({"message": "m1", "duplicate": true}));
-    let asked = world.daemon.asked.lock().unwrap()[0].clone();
+    let asked = world.daemon.asked.lock()[0].clone();
     assert_eq!((asked.sender.id.as_str(), asked.sender.name.as_deref()), ("ann", Some("Ann")));
     assert_eq!((asked.chat, asked.from_platform), (ChatKind::Group, true));
     assert_eq!((asked.key.as_str(), asked.written_at), ("17", Some(Timestamp(1000))));
     assert_eq!(asked.content, Content::text("hi"));
     let cursor = Cursor { scope: "#team".to_owned(), position: "17".to_owned() };
-    assert_eq!(*world.daemon.cursors.lock().unwrap(), [Some(cursor.clone()), Some(cursor)]);
+    assert_eq!(*world.daemon.cursors.lock(), [Some(cursor.clone()), Some(cursor)]);
 }
 
 #[tokio::test]
@@ -155,9 +154,9 @@ async fn publish_moves_the_cursor_over_a_refused_message_but_not_if_the_log_fail
         (PublishError::Log(StoreError::Closed), RpcError::UNAVAILABLE, vec![]),
         (not_allowed, RpcError::NOT_ALLOWED, vec![Some(cursor)]),
     ] {
-        *world.daemon.refusal.lock().unwrap() = Some(refusal);
+        *world.daemon.refusal.lock() = Some(refusal);
         assert_eq!(program.call("publish", message.clone()).await.unwrap_err().0, code);
-        assert_eq!(*world.daemon.cursors.lock().unwrap(), moved);
+        assert_eq!(*world.daemon.cursors.lock(), moved);
     }
 }
 
@@ -217,7 +216,7 @@ async fn publish_and_attach_refuse_what_is_not_of_a_program_with_the_correction(
         assert_eq!(got, code, "{params}: {message}");
         assert!(message.contains(why), "{message}");
     }
-    assert!(world.platform.clients.lock().unwrap().is_empty());
+    assert!(world.platform.clients.lock().is_empty());
 }
 
 #[tokio::test]
@@ -227,7 +226,7 @@ async fn client_of_an_account_delivers_its_chats_and_reports_each_outcome() {
     let attach = json!({"channel": "external", "account": "irc", "max_text": 400});
     let attached = program.call("attach", attach).await.unwrap();
     assert_eq!(attached, json!({"cursors": {"#team": "16"}}));
-    assert_eq!(*world.platform.max_text.lock().unwrap(), Some(400));
+    assert_eq!(*world.platform.max_text.lock(), Some(400));
     assert_eq!(world.places.woken_accounts(), ["external:irc"]);
 
     let chat: ChatAddress = "external:irc:#team".parse().unwrap();
@@ -267,7 +266,7 @@ async fn client_of_an_account_delivers_its_chats_and_reports_each_outcome() {
         assert_eq!(outcome.await.ok(), expected);
     }
     let typing = ForClient::Typing(chat);
-    world.platform.clients.lock().unwrap()[0].send(typing).unwrap();
+    world.platform.clients.lock()[0].send(typing).unwrap();
     let shown = program.read().await;
     assert_eq!(
         (&shown["method"], &shown["params"]["chat"]),
@@ -292,7 +291,7 @@ async fn publish_of_a_client_of_one_chat_refuses_the_cursor_of_the_account() {
     let (code, why) = program.call("publish", message(json!({"position": "9"}))).await.unwrap_err();
     assert_eq!(code, RpcError::NOT_ALLOWED);
     assert!(why.contains("a cursor is for all chats of external:irc"), "{why}");
-    assert_eq!(world.daemon.asked.lock().unwrap().len(), 0);
+    assert_eq!(world.daemon.asked.lock().len(), 0);
     program.call("publish", message(Value::Null)).await.unwrap();
 }
 
@@ -388,7 +387,7 @@ async fn publish_keeps_the_reference_of_a_file_and_the_daemon_reads_it_from_the_
         "chat": "external:irc:ann", "sender": "ann", "key": "1", "attachments": [file],
     });
     program.call("publish", message).await.unwrap();
-    let kept = world.daemon.asked.lock().unwrap()[0].content.attachments[0].clone();
+    let kept = world.daemon.asked.lock()[0].content.attachments[0].clone();
     assert_eq!(kept.source, AttachmentSource::Platform("external:irc:ann\nf1".to_owned()));
     assert_eq!((kept.kind, kept.name.as_deref()), (AttachmentKind::Image, Some("cat.png")));
     let long = json!({
@@ -415,7 +414,7 @@ async fn publish_keeps_the_reference_of_a_file_and_the_daemon_reads_it_from_the_
     ] {
         let (piece, received) = oneshot::channel();
         let request = PieceRequest { reference: "f1".to_owned(), offset: 3, piece };
-        let client = world.platform.clients.lock().unwrap()[0].clone();
+        let client = world.platform.clients.lock()[0].clone();
         client.send_async(ForClient::Piece(request)).await.unwrap();
         let mut request = program.read().await;
         assert_eq!(request["method"], "file.read");

@@ -19,7 +19,7 @@ async fn job_methods_reach_the_daemon_and_return_its_refusals() {
         let submitted: SubmittedJob = client.request("job.submit", &submit).await.unwrap();
         assert_eq!((submitted.id, submitted.is_duplicate), (JOB, is_duplicate));
     }
-    let asked = world.daemon.asked.lock().unwrap()[0].clone();
+    let asked = world.daemon.asked.lock()[0].clone();
     assert_eq!(asked.content.text, "add tests");
     assert!(asked.sender.id.as_str().starts_with("uid:"), "{:?}", asked.sender);
 

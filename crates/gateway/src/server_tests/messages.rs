@@ -23,7 +23,7 @@ async fn ask_is_answered_after_the_commit_and_absorbs_a_repeated_key() {
     assert_eq!(first, AskResult { message: MessageId(1), duplicate: false });
     let again: AskResult = client.request("ask", &ask("hello")).await.unwrap();
     assert_eq!(again, AskResult { message: MessageId(1), duplicate: true });
-    let asked = world.daemon.asked.lock().unwrap()[0].clone();
+    let asked = world.daemon.asked.lock()[0].clone();
     let uid = rustix::process::geteuid().as_raw();
     assert_eq!(asked.sender.id.as_str(), format!("uid:{uid}"));
     assert_eq!((asked.content, asked.address), (Content::text("hello"), session().address()));
@@ -34,7 +34,7 @@ async fn ask_without_a_key_gets_a_generated_one() {
     let world = World::new();
     let line = r#"{"id":1,"method":"ask","params":{"session":"terminal:local:a","text":"hi"}}"#;
     world.raw(format!("{line}\n{line}\n").as_bytes(), 2).await;
-    let asked = world.daemon.asked.lock().unwrap();
+    let asked = world.daemon.asked.lock();
     assert_ne!(asked[0].key, asked[1].key);
 }
 
@@ -73,10 +73,10 @@ async fn messages_of_a_connection_are_stored_in_the_order_of_their_lines() {
         // The answers of the messages and of `people.list`; `wait` never ends here.
         world.raw(lines.as_bytes(), COUNT + COUNT / 10 - COUNT / 500).await;
         let keys = (0..COUNT).map(|number| format!("k{number}"));
-        let asked = world.daemon.asked.lock().unwrap();
+        let asked = world.daemon.asked.lock();
         assert!(asked.iter().map(|one| one.key.to_string()).eq(keys.clone()), "{method}");
         if method == "publish" {
-            let cursors = world.daemon.cursors.lock().unwrap();
+            let cursors = world.daemon.cursors.lock();
             let positions = cursors.iter().flatten().map(|cursor| cursor.position.clone());
             assert!(positions.eq(keys));
         }
@@ -92,7 +92,7 @@ async fn ask_refers_to_files_of_the_client_in_a_chat_that_clients_attach_to() {
         json!({"session": session, "text": "What is it?", "attachments": [file]})
     };
     let _: AskResult = client.request("ask", &ask("terminal:local:a")).await.unwrap();
-    let asked = world.daemon.asked.lock().unwrap()[0].content.clone();
+    let asked = world.daemon.asked.lock()[0].content.clone();
     let source = AttachmentSource::Platform("terminal:local:a\nf1".to_owned());
     let name = Some("cat.png".to_owned());
     let attachment = Attachment { name, ..Attachment::new(AttachmentKind::Image, source) };
@@ -113,10 +113,10 @@ async fn wait_ends_with_the_outcome() {
         outcome: Outcome::Replied,
     };
     for missed in [false, true] {
-        *world.daemon.outcome.lock().unwrap() = None;
+        *world.daemon.outcome.lock() = None;
         let (status, ()) = tokio::join!(client.request::<MessageStatus>("wait", &wait), async {
             world.clock.sleeper(Duration::from_secs(1)).await;
-            *world.daemon.outcome.lock().unwrap() = Some(Outcome::Replied);
+            *world.daemon.outcome.lock() = Some(Outcome::Replied);
             if missed {
                 world.clock.advance(Duration::from_mins(1));
             } else {
@@ -146,7 +146,7 @@ async fn wait_with_seconds_ends_without_an_outcome() {
 async fn ask_is_completed_although_the_client_disconnected() {
     let world = World::new();
     let ((began, begins), (go, go_on)) = (flume::bounded(1), flume::bounded(1));
-    *world.daemon.slow.lock().unwrap() = Some((began, go_on));
+    *world.daemon.slow.lock() = Some((began, go_on));
     let mut client = UnixStream::connect(&world.path).await.unwrap();
     let ask = json!({"jsonrpc": "2.0", "id": 1, "method": "ask", "params": ask("hello")});
     client.write_all(format!("{ask}\n").as_bytes()).await.unwrap();
@@ -156,7 +156,7 @@ async fn ask_is_completed_although_the_client_disconnected() {
         tokio::task::yield_now().await;
     }
     go.send_async(()).await.unwrap();
-    while world.daemon.asked.lock().unwrap().is_empty() {
+    while world.daemon.asked.lock().is_empty() {
         tokio::task::yield_now().await;
     }
 }

@@ -70,7 +70,7 @@ async fn server_keeps_busy_connections_and_refuses_a_new_one_with_the_reason() {
     let world = World::new();
     let (began, begun) = flume::bounded(CONNECTIONS);
     let (go_on, goes_on) = flume::bounded(CONNECTIONS);
-    *world.daemon.slow.lock().unwrap() = Some((began, goes_on));
+    *world.daemon.slow.lock() = Some((began, goes_on));
     let mut connections = Vec::new();
     for number in 0..CONNECTIONS {
         let mut connection = raw(&world).await;

@@ -87,7 +87,7 @@ async fn call(world: &World, client: &str, method: &str) -> Result<Value, (i64, 
 #[tokio::test]
 async fn client_limited_to_chats_reaches_no_other_chat_by_any_method() {
     let world = world();
-    *world.daemon.outcome.lock().unwrap() = Some(avocet_protocol::chat::Outcome::Replied);
+    *world.daemon.outcome.lock() = Some(avocet_protocol::chat::Outcome::Replied);
     world.daemon.log.add("terminal:local:a", "hi");
     for client in ["foreign", "nothing"] {
         for method in METHODS {
@@ -115,14 +115,14 @@ async fn client_limited_to_chats_reaches_no_other_chat_by_any_method() {
             }
         }
     }
-    assert_eq!(world.daemon.asked.lock().unwrap().len(), 0);
-    assert_eq!(world.daemon.attached.lock().unwrap().len(), 0);
+    assert_eq!(world.daemon.asked.lock().len(), 0);
+    assert_eq!(world.daemon.attached.lock().len(), 0);
 }
 
 #[tokio::test]
 async fn client_limited_to_a_chat_calls_every_method_about_it() {
     let world = world();
-    *world.daemon.outcome.lock().unwrap() = Some(avocet_protocol::chat::Outcome::Replied);
+    *world.daemon.outcome.lock() = Some(avocet_protocol::chat::Outcome::Replied);
     world.daemon.log.add("terminal:local:a", "hi");
     for method in METHODS {
         let name = method.name;
@@ -159,7 +159,7 @@ async fn client_limited_to_a_chat_calls_every_method_about_it() {
 #[tokio::test]
 async fn client_of_a_linked_chat_reads_the_shared_session_and_writes_to_its_own_chat() {
     let world = world();
-    *world.daemon.outcome.lock().unwrap() = Some(avocet_protocol::chat::Outcome::Replied);
+    *world.daemon.outcome.lock() = Some(avocet_protocol::chat::Outcome::Replied);
     for (method, expected) in [
         ("wait", true),
         ("sessions.show", true),
@@ -239,7 +239,7 @@ async fn ask_of_a_named_client_is_logged_with_its_name() {
     let connection = world.client().await;
     let _: Value = connection.request("hello", &json!({"client": "sender"})).await.unwrap();
     let _: AskResult = connection.request("ask", &ask("hello")).await.unwrap();
-    let asked = world.daemon.asked.lock().unwrap()[0].clone();
+    let asked = world.daemon.asked.lock()[0].clone();
     assert_eq!(asked.sender.id.as_str(), "client:sender");
 }
 
@@ -301,7 +301,7 @@ async fn status_names_waiting_chats_only_to_clients_of_all_chats() {
     let status = json!({
         "version": "1", "pid": 1, "uptime_seconds": 1, "data_dir": "/", "model": "a/b", "log": log, "channels": [],
     });
-    *world.daemon.status.lock().unwrap() = Some(serde_json::from_value(status).unwrap());
+    *world.daemon.status.lock() = Some(serde_json::from_value(status).unwrap());
     let shown = call(&world, "observer", "status").await.unwrap()["log"]["waiting_chats"].clone();
     assert_eq!((&shown[0]["chat"], &shown[0]["next"]), (&json!(session()), &json!("o9")));
     for client in ["own", "two", "foreign", "nothing"] {

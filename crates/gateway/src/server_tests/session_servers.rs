@@ -27,7 +27,7 @@ async fn session_servers_names_those_that_fail_and_ends_with_the_connection() {
         ])
     );
     let ended = {
-        let given = world.daemon.given.lock().unwrap();
+        let given = world.daemon.given.lock();
         assert_eq!(given[0].session, session());
         assert_eq!(given[0].servers[0].env["TOKEN"].expose(), "s3cret-value");
         assert!(!format!("{given:?}").contains("s3cret"), "{given:?}");

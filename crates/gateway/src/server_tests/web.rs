@@ -53,7 +53,7 @@ async fn web_open_is_refused_to_a_named_client() {
 async fn web_sign_out_reaches_the_console() {
     let world = World::new();
     let () = world.client().await.request("web.sign_out", &json!({})).await.unwrap();
-    assert_eq!(*world.daemon.signed_out.lock().unwrap(), 1);
+    assert_eq!(*world.daemon.signed_out.lock(), 1);
 }
 
 #[tokio::test]
@@ -66,7 +66,7 @@ async fn ask_in_a_web_chat_takes_uploads_and_no_other_reference() {
     let ask = |chat: &str, reference: &str| json!({"session": chat, "text": "hi", "attachments": [{"reference": reference}]});
     let chat = "web:console:main";
     let _: Value = connection.request("ask", &ask(chat, &reference)).await.unwrap();
-    let asked = world.daemon.asked.lock().unwrap()[0].clone();
+    let asked = world.daemon.asked.lock()[0].clone();
     let uid = rustix::process::geteuid().as_raw();
     assert_eq!(asked.sender.id, SenderId::parse(&format!("uid:{uid}")).unwrap());
     assert_eq!(asked.content.attachments.len(), 1);

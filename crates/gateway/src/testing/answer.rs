@@ -28,9 +28,8 @@ pub struct FakeAnswer {
 impl FakeDaemon {
     /// Returns the status of the message `m1`.
     pub(super) fn first_message(&self) -> MessageStatus {
-        let outcome = *self.outcome.lock().unwrap();
-        let FakeAnswer { reply, ending, failed, usage, calls } =
-            self.answer.lock().unwrap().clone();
+        let outcome = *self.outcome.lock();
+        let FakeAnswer { reply, ending, failed, usage, calls } = self.answer.lock().clone();
         let reply = outcome.map(|_| reply.unwrap_or_else(|| "the reply".to_owned()));
         MessageStatus {
             id: MessageId(1),

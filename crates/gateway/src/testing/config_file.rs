@@ -27,7 +27,7 @@ fn faults(text: &str) -> Vec<ConfigFault> {
 #[async_trait]
 impl ConfigFile for FakeDaemon {
     async fn show(&self) -> Result<ShownConfig, ConfigFileError> {
-        let text = self.config.lock().unwrap().clone();
+        let text = self.config.lock().clone();
         let path = "/etc/avocet/config.toml".to_owned();
         Ok(ShownConfig { path, digest: digest(&text), text: ConfigText(text), is_writable: true })
     }
@@ -49,7 +49,7 @@ impl ConfigFile for FakeDaemon {
         ConfigText(text): ConfigText,
         known: &str,
     ) -> Result<String, ConfigFileError> {
-        let mut file = self.config.lock().unwrap();
+        let mut file = self.config.lock();
         match faults(&text) {
             faults if !faults.is_empty() => Err(ConfigFileError::Unusable(faults)),
             _ if text == "read-only" => Err(ConfigFileError::Failed("read-only".to_owned())),

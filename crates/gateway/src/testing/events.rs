@@ -1,7 +1,6 @@
 //! The event log of the fake daemon, in memory.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
 use async_trait::async_trait;
 use avocet_protocol::chat::SessionId;
@@ -12,6 +11,7 @@ use avocet_protocol::store::{
     EventRange, EventSeq, LogEvent, StoreError, Subscriber,
 };
 use avocet_protocol::turn::TraceSubject;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::FakeDaemon;
@@ -28,7 +28,7 @@ impl EventMemory {
     /// Adds the receipt of a message.
     pub fn add(&self, session: &str, text: &str) {
         let session: SessionId = session.parse().unwrap();
-        let mut events = self.events.lock().unwrap();
+        let mut events = self.events.lock();
         let seq = EventSeq(events.len() as i64 + 1);
         let message = EventMessage {
             id: MessageId(seq.0),
@@ -57,7 +57,7 @@ impl EventMemory {
     /// Returns the position of a subscriber.
     #[must_use]
     pub fn position(&self, name: &str) -> Option<i64> {
-        self.positions.lock().unwrap().get(name).map(|seq| seq.0)
+        self.positions.lock().get(name).map(|seq| seq.0)
     }
 
     /// Waits until a subscriber has confirmed this event.
@@ -81,7 +81,7 @@ impl EventLog for FakeDaemon {
         filter: &EventFilter,
         limit: u32,
     ) -> Result<EventPage, StoreError> {
-        let events = self.log.events.lock().unwrap();
+        let events = self.log.events.lock();
         let is_selected = |event: &&LogEvent| {
             event.seq > after
                 && (filter.session.is_none() || filter.session == event.session)
@@ -97,7 +97,7 @@ impl EventLog for FakeDaemon {
     }
 
     async fn traced_events(&self, subject: TraceSubject) -> Result<Vec<LogEvent>, StoreError> {
-        let events = self.log.events.lock().unwrap();
+        let events = self.log.events.lock();
         let is_traced = |event: &&LogEvent| match (subject, &event.detail) {
             (TraceSubject::Message(id), _) => event.seq.0 == id.0,
             (TraceSubject::Turn(id), _) => event.turn == Some(id),
@@ -123,7 +123,7 @@ impl EventLog for FakeDaemon {
         from: Option<EventSeq>,
     ) -> Result<EventSeq, StoreError> {
         let newest = *self.log.newest.borrow();
-        let mut positions = self.log.positions.lock().unwrap();
+        let mut positions = self.log.positions.lock();
         Ok(*positions.entry(name.clone()).or_insert(from.unwrap_or(newest)))
     }
 
@@ -132,12 +132,12 @@ impl EventLog for FakeDaemon {
         name: &SubscriberName,
         upto: EventSeq,
     ) -> Result<(), StoreError> {
-        self.log.positions.lock().unwrap().insert(name.clone(), upto);
+        self.log.positions.lock().insert(name.clone(), upto);
         Ok(())
     }
 
     async fn subscribers(&self) -> Result<Vec<Subscriber>, StoreError> {
-        let positions = self.log.positions.lock().unwrap();
+        let positions = self.log.positions.lock();
         let subscriber = |(name, seq): (&SubscriberName, &EventSeq)| Subscriber {
             name: name.clone(),
             seq: *seq,
@@ -147,6 +147,6 @@ impl EventLog for FakeDaemon {
     }
 
     async fn remove_subscriber(&self, name: &SubscriberName) -> Result<bool, StoreError> {
-        Ok(self.log.positions.lock().unwrap().remove(name).is_some())
+        Ok(self.log.positions.lock().remove(name).is_some())
     }
 }

@@ -34,7 +34,7 @@ impl SessionServers for FakeDaemon {
             error: server.command.is_none().then(|| "it does not answer".to_owned()),
         };
         let started = servers.iter().map(start).collect();
-        self.given.lock().unwrap().push(GivenServers { session, servers, ended });
+        self.given.lock().push(GivenServers { session, servers, ended });
         started
     }
 }

@@ -1,8 +1,8 @@
 //! A fake console, which opens no port, and fake uploads, which are kept in memory.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use avocet_protocol::access::Trust;
@@ -15,6 +15,7 @@ use avocet_protocol::chat::{Attachment, AttachmentKind, AttachmentSource, ChatAd
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::{MessageId, SenderId, TurnId};
 use avocet_protocol::tool::{DirectoryNames, FileStart, Files, FilesError, Workspaces};
+use parking_lot::Mutex;
 
 use super::FakeDaemon;
 
@@ -31,7 +32,7 @@ impl UploadMemory {
     /// Returns the bytes of an upload.
     #[must_use]
     pub fn get(&self, reference: &str) -> Option<Vec<u8>> {
-        self.0.lock().unwrap().get(reference).cloned()
+        self.0.lock().get(reference).cloned()
     }
 
     /// Returns the number of uploads that were begun.
@@ -53,7 +54,7 @@ impl WebConsole for FakeDaemon {
     }
 
     async fn sign_out(&self) -> Result<(), WebError> {
-        *self.signed_out.lock().unwrap() += 1;
+        *self.signed_out.lock() += 1;
         Ok(())
     }
 }
@@ -89,12 +90,12 @@ impl ProgramFiles for FakeDaemon {
         if file.name == "unwritable" {
             return Err(UploadError::Failed("read-only file system".to_owned()));
         }
-        self.program_files.lock().unwrap().insert(0, file.clone());
+        self.program_files.lock().insert(0, file.clone());
         Ok(())
     }
 
     async fn list_files(&self, owner: &SenderId) -> Result<Vec<ProgramFile>, UploadError> {
-        let files = self.program_files.lock().unwrap();
+        let files = self.program_files.lock();
         Ok(files.iter().filter(|file| file.owner == *owner).cloned().collect())
     }
 
@@ -114,8 +115,8 @@ impl ProgramFiles for FakeDaemon {
     }
 
     async fn remove_file(&self, file: &ProgramFile) -> Result<(), UploadError> {
-        self.program_files.lock().unwrap().retain(|one| one != file);
-        self.uploads.0.lock().unwrap().remove(&file.reference);
+        self.program_files.lock().retain(|one| one != file);
+        self.uploads.0.lock().remove(&file.reference);
         Ok(())
     }
 }
@@ -157,7 +158,7 @@ impl UploadSink for FakeUpload {
 
     async fn finish(self: Box<Self>) -> Result<UploadedFile, UploadError> {
         let Self { all, bytes } = *self;
-        let (mut all, size) = (all.0.lock().unwrap(), bytes.len() as u64);
+        let (mut all, size) = (all.0.lock(), bytes.len() as u64);
         let reference = format!("upload-{}", all.len() + 1);
         all.insert(reference.clone(), bytes);
         Ok(UploadedFile { reference, bytes: size })

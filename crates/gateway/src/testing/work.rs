@@ -48,7 +48,7 @@ fn job() -> JobStatus {
 #[async_trait]
 impl JobControl for FakeDaemon {
     async fn submit_job(&self, request: JobRequest) -> Result<SubmittedJob, PublishError> {
-        if let Some(refusal) = self.refusal.lock().unwrap().clone() {
+        if let Some(refusal) = self.refusal.lock().clone() {
             return Err(refusal);
         }
         let inbound = Inbound::new(

@@ -6,12 +6,12 @@ use std::fmt;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::SenderId;
 use avocet_text::plain_io;
 use hmac::{Hmac, KeyInit, Mac};
+use parking_lot::Mutex;
 use sha2::Sha256;
 
 use super::codes::random_bytes;
@@ -51,7 +51,7 @@ impl TokenKey {
     /// # Errors
     /// The file cannot be read or written.
     pub(super) fn make(&self) -> Result<(), String> {
-        let mut mac = self.mac();
+        let mut mac = self.mac.lock();
         if mac.is_none() {
             *mac = read(&self.file)?;
         }
@@ -66,7 +66,7 @@ impl TokenKey {
 
     /// Returns `true` if a token can be valid.
     pub(super) fn is_made(&self) -> bool {
-        self.mac().is_some()
+        self.mac.lock().is_some()
     }
 
     /// Removes the key, so that no token is valid any more.
@@ -74,7 +74,7 @@ impl TokenKey {
     /// # Errors
     /// The file cannot be removed; all tokens are still valid.
     pub(super) fn remove(&self) -> Result<(), String> {
-        let mut mac = self.mac();
+        let mut mac = self.mac.lock();
         match fs::remove_file(&self.file) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 return Err(failed("remove", &self.file, &error));
@@ -88,23 +88,19 @@ impl TokenKey {
     /// Makes a token; `None` without a key.
     pub(super) fn sign(&self, sender: &SenderId, expires_at: Timestamp) -> Option<String> {
         let signed = format!("{KIND}.{}.{sender}", expires_at.0);
-        let mac = self.mac().clone()?.chain_update(signed.as_bytes());
+        let mac = self.mac.lock().clone()?.chain_update(signed.as_bytes());
         Some(format!("{signed}.{}", encode_hexadecimal(&mac.finalize().into_bytes())))
     }
 
     /// Returns the person of a valid token.
     pub(super) fn sender(&self, token: &str, now: Timestamp) -> Option<SenderId> {
         let (signed, signature) = token.rsplit_once('.')?;
-        let mac = self.mac().clone()?.chain_update(signed.as_bytes());
+        let mac = self.mac.lock().clone()?.chain_update(signed.as_bytes());
         // The comparison takes the same time for every wrong signature.
         mac.verify_slice(&decode_hexadecimal(signature)?).ok()?;
         let (expires_at, sender) = signed.strip_prefix(KIND)?.strip_prefix('.')?.split_once('.')?;
         let expires_at = Timestamp(expires_at.parse().ok()?);
         (now < expires_at).then(|| SenderId::parse(sender).ok())?
-    }
-
-    fn mac(&self) -> MutexGuard<'_, Option<Hmac<Sha256>>> {
-        self.mac.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -90,7 +90,7 @@ async fn message_with_an_upload_refers_to_it() {
     };
     let accepted = world.ask("POST /v1/messages", &message(file("upload-1"))).await;
     assert_eq!(accepted.status, 202, "{accepted:?}");
-    let asked = world.daemon.asked.lock().unwrap()[0].clone();
+    let asked = world.daemon.asked.lock()[0].clone();
     let [attachment] = &asked.content.attachments[..] else { panic!("{asked:?}") };
     let name = "upload-1".to_owned();
     let reference = ClientFile { chat: asked.address, name }.to_reference();

@@ -15,7 +15,7 @@ async fn without_token(world: &World, path: &str) -> RawHttpAnswer {
 #[tokio::test]
 async fn health_needs_no_token_on_loopback_but_the_right_host() {
     let world = World::new();
-    *world.daemon.status.lock().unwrap() = Some(status());
+    *world.daemon.status.lock() = Some(status());
     for path in ["/healthz", "/readyz", "/metrics"] {
         assert_eq!(without_token(&world, path).await.status, 200, "{path}");
         let line = format!("GET {path}");
@@ -44,7 +44,7 @@ async fn readyz_names_the_faults() {
         broken["channels"] = [channel("telegram:main"), channel("discord:main")].to_vec().into();
         serde_json::from_value(broken).unwrap()
     };
-    *world.daemon.status.lock().unwrap() = Some(broken);
+    *world.daemon.status.lock() = Some(broken);
     let unready = without_token(&world, "/readyz").await;
     let detail = "disk: the disk is full; telegram:main: no network; discord:main: no network";
     assert_eq!((unready.status, &unready.json()["detail"]), (503, &detail.into()));
@@ -58,7 +58,7 @@ async fn metrics_show_queues_turns_deliveries_channels_and_cost() {
         r#"[{"account": "telegram:main", "fault": null}, {"account": "a\"b:c", "fault": "down"}]"#,
     )
     .unwrap();
-    *world.daemon.status.lock().unwrap() = Some(shown);
+    *world.daemon.status.lock() = Some(shown);
     world.daemon.log.add("terminal:local:a", "hi");
     world.daemon.log.add("terminal:local:a", "hi");
     let answer = without_token(&world, "/metrics").await;

@@ -43,7 +43,7 @@ async fn hook_publishes_an_untrusted_message_once_per_delivery() {
     assert_eq!((first.status, first.json()), (202, json!({"id": "m1", "duplicate": false})));
     let again = post(&world, "/hooks/github", &head, BODY).await;
     assert_eq!((again.status, again.json()), (200, json!({"id": "m1", "duplicate": true})));
-    let asked = world.daemon.asked.lock().unwrap()[0].clone();
+    let asked = world.daemon.asked.lock()[0].clone();
     assert_eq!((asked.address, asked.sender.id.as_str()), (session().address(), "hook:github"));
     // A forwarded text has the lowest trust, and is never a command.
     let from = Some("webhook github".to_owned());
@@ -58,7 +58,7 @@ async fn hook_reads_the_headers_of_other_servers() {
     for status in [202, 200] {
         assert_eq!(post(&world, "/hooks/other", &head, BODY).await.status, status);
     }
-    assert_eq!(world.daemon.asked.lock().unwrap()[0].sender.id.as_str(), "7");
+    assert_eq!(world.daemon.asked.lock()[0].sender.id.as_str(), "7");
 }
 
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn hook_skips_other_kinds_of_events() {
     head[2] = "X-GitHub-Event: ping".to_owned();
     let skipped = post(&world, "/hooks/github", &head, BODY).await;
     assert_eq!((skipped.status, skipped.body.as_str()), (204, ""));
-    assert!(world.daemon.asked.lock().unwrap().is_empty());
+    assert!(world.daemon.asked.lock().is_empty());
 }
 
 #[tokio::test]
@@ -104,5 +104,5 @@ async fn hook_refuses_forged_and_broken_requests() {
         let answer = post(&world, path, &head, body).await;
         assert_eq!(answer.status, status, "{path} {head:?}: {answer:?}");
     }
-    assert!(world.daemon.asked.lock().unwrap().is_empty());
+    assert!(world.daemon.asked.lock().is_empty());
 }

@@ -36,7 +36,7 @@ async fn body_that_is_not_json_by_its_type_is_refused() {
         connection.write(request.as_bytes()).await;
         assert_eq!(connection.answer().await.status, 415, "{media}");
     }
-    assert!(world.daemon.asked.lock().unwrap().is_empty());
+    assert!(world.daemon.asked.lock().is_empty());
 }
 
 #[tokio::test]

@@ -92,7 +92,7 @@ async fn mcp_tools_are_those_of_the_token() {
     let params = json!({"name": "ask", "arguments": {"session": "a", "text": "hi"}});
     let refused = tablet.call("tools/call", params).await;
     assert_eq!(refused["isError"], true, "{refused}");
-    assert!(world.daemon.asked.lock().unwrap().is_empty());
+    assert!(world.daemon.asked.lock().is_empty());
 }
 
 #[tokio::test]
@@ -160,7 +160,7 @@ async fn mcp_approval_without_forms_says_where_to_decide() {
     assert_eq!(waiting["structuredContent"]["status"], "waiting", "{waiting}");
     let text = waiting["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("avocet approvals approve w7"), "{text}");
-    let asked = world.daemon.asked.lock().unwrap()[0].clone();
+    let asked = world.daemon.asked.lock()[0].clone();
     assert_eq!(asked.address.to_string(), "terminal:local:mcp-phone");
     assert_eq!(asked.sender.id.as_str(), "http:phone");
 }
@@ -186,7 +186,7 @@ async fn mcp_form_is_sent_on_the_stream_of_its_call() {
     // A secret of the configuration is not a part of the form.
     let message = form["params"]["message"].as_str().unwrap();
     assert!(message.contains("exec_shell") && !message.contains("correct horse"), "{message}");
-    *world.daemon.outcome.lock().unwrap() = Some(Outcome::Replied);
+    *world.daemon.outcome.lock() = Some(Outcome::Replied);
     let result = json!({"action": "accept", "content": {"decision": "allow"}});
     let answer = json!({"jsonrpc": "2.0", "id": form["id"], "result": result});
     assert_eq!(phone.send("POST /mcp", &answer).await.status, 202);

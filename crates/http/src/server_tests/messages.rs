@@ -33,7 +33,7 @@ async fn publish_answers_202_after_the_commit_and_absorbs_a_repeated_key() {
     );
     let detail = taken.json()["detail"].as_str().unwrap().to_owned();
     assert!(detail.contains("\"k1\" was used in this chat for another message (m1)"), "{detail}");
-    let asked = world.daemon.asked.lock().unwrap()[0].clone();
+    let asked = world.daemon.asked.lock()[0].clone();
     assert_eq!(asked.sender.id.as_str(), "http:phone");
     assert_eq!((asked.content, asked.address), (Content::text("hello"), session().address()));
 }
@@ -71,7 +71,7 @@ async fn publish_errors_are_problems_with_a_status_and_the_reason() {
         ),
     ];
     for (refusal, status, kind, says) in table {
-        *world.daemon.refusal.lock().unwrap() = Some(refusal);
+        *world.daemon.refusal.lock() = Some(refusal);
         let answer = world.ask("POST /v1/messages", MESSAGE).await;
         let problem = answer.json();
         assert_eq!((answer.status, &problem["status"]), (status, &json!(status)), "{problem}");
@@ -86,7 +86,7 @@ async fn publish_errors_are_problems_with_a_status_and_the_reason() {
 async fn publish_is_completed_although_the_client_disconnected() {
     let world = World::new();
     let ((began, begins), (go, go_on)) = (flume::bounded(1), flume::bounded(1));
-    *world.daemon.slow.lock().unwrap() = Some((began, go_on));
+    *world.daemon.slow.lock() = Some((began, go_on));
     let mut client = world.begin("POST /v1/messages").await;
     drop(client.answer().await);
     let length = format!("Content-Length: {}\r\n\r\n{MESSAGE}", MESSAGE.len());
@@ -98,7 +98,7 @@ async fn publish_is_completed_although_the_client_disconnected() {
         tokio::task::yield_now().await;
     }
     go.send_async(()).await.unwrap();
-    while world.daemon.asked.lock().unwrap().is_empty() {
+    while world.daemon.asked.lock().is_empty() {
         tokio::task::yield_now().await;
     }
 }
@@ -128,11 +128,11 @@ async fn message_shows_its_progress_at_once_and_waits_for_the_outcome() {
     };
     let (waited, ()) = tokio::join!(world.ask("GET /v1/messages/m1?wait=600", ""), async {
         world.clock.sleeper(Duration::from_secs(600)).await;
-        *world.daemon.outcome.lock().unwrap() = Some(Outcome::Replied);
+        *world.daemon.outcome.lock() = Some(Outcome::Replied);
         world.daemon.emit(&session(), ended);
     });
     assert_eq!(waited.json()["reply"], "the reply");
-    *world.daemon.outcome.lock().unwrap() = None;
+    *world.daemon.outcome.lock() = None;
     let (late, ()) = tokio::join!(world.ask("GET /v1/messages/m1?wait=60", ""), async {
         world.clock.sleeper(Duration::from_secs(60)).await;
         world.clock.advance(Duration::from_secs(60));

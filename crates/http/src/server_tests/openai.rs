@@ -89,7 +89,7 @@ fn ended() -> TurnEvent {
 
 /// Ends the turn, whose reply in the log is `the reply`.
 fn end_turn(world: &World) {
-    *world.daemon.outcome.lock().unwrap() = Some(Outcome::Replied);
+    *world.daemon.outcome.lock() = Some(Outcome::Replied);
     world.daemon.emit(&session(), ended());
 }
 
@@ -101,7 +101,7 @@ async fn until_asked(world: &World) {
 #[tokio::test]
 async fn chat_completion_answers_with_the_reply_in_the_log() {
     let world = World::new();
-    *world.daemon.outcome.lock().unwrap() = Some(Outcome::Replied);
+    *world.daemon.outcome.lock() = Some(Outcome::Replied);
     let answer = python(&world, CHAT, "", &chat(false)).await.answer().await;
     let reply = answer.json();
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -117,7 +117,7 @@ async fn chat_completion_answers_with_the_reply_in_the_log() {
     );
     assert_eq!(choice["finish_reason"], "stop");
     assert_eq!(reply["avocet"], json!({"message": "m1", "outcome": "replied"}));
-    let asked = world.daemon.asked.lock().unwrap()[0].clone();
+    let asked = world.daemon.asked.lock()[0].clone();
     assert_eq!(asked.address, "terminal:local:api-jo".parse::<ChatAddress>().unwrap());
     let instructions = Some("You are brief.".to_owned());
     let program = Some(Box::new(ProgramRequest { instructions, ..ProgramRequest::default() }));
@@ -192,7 +192,7 @@ async fn chat_completion_streams_json_in_one_piece_when_it_is_whole() {
     until_asked(&world).await;
     let wrong = [started(1), text("no JSON"), TurnEvent::Thinking { step: 0 }, text("```json")];
     wrong.into_iter().for_each(|event| world.daemon.emit(&session(), event));
-    world.daemon.answer.lock().unwrap().reply = Some("```json\n{\"a\":1}\n```".to_owned());
+    world.daemon.answer.lock().reply = Some("```json\n{\"a\":1}\n```".to_owned());
     end_turn(&world);
     let written = read_text(&mut stream).await;
     assert_eq!(written, "{\"a\":1}");
@@ -217,7 +217,7 @@ async fn chat_completion_ignores_the_turn_after_its_own() {
 #[tokio::test]
 async fn openai_session_is_that_of_the_header_the_user_or_the_client() {
     let world = World::new();
-    *world.daemon.outcome.lock().unwrap() = Some(Outcome::Replied);
+    *world.daemon.outcome.lock() = Some(Outcome::Replied);
     let table = [
         ("X-Avocet-Session: terminal:local:me\r\n", json!("jo"), "terminal:local:me"),
         ("", json!("jo"), "terminal:local:api-jo"),
@@ -226,7 +226,7 @@ async fn openai_session_is_that_of_the_header_the_user_or_the_client() {
         let body = json!({"messages": [{"role": "user", "content": "hi"}], "model": "avocet", "user": user});
         // Only `m1` is known to the fake, so the second message has no status.
         python(&world, CHAT, header, &body).await.answer().await;
-        let asked = world.daemon.asked.lock().unwrap()[number].clone();
+        let asked = world.daemon.asked.lock()[number].clone();
         assert_eq!(asked.address, chat.parse::<ChatAddress>().unwrap());
     }
 }
@@ -236,7 +236,7 @@ async fn openai_deliveries_to_its_own_chat_are_confirmed() {
     let world = World::new();
     let asking = python(&world, CHAT, "", &chat(false)).await;
     until_asked(&world).await;
-    let attached = world.daemon.attached.lock().unwrap()[0].clone();
+    let attached = world.daemon.attached.lock()[0].clone();
     let deliver = async || {
         let address = "terminal:local:api-jo".parse().unwrap();
         let delivery = Delivery::new(DeliveryId(1), address, Content::text("the reply"));
@@ -260,7 +260,7 @@ async fn openai_deliveries_to_its_own_chat_are_confirmed() {
     assert!(deliver().await.is_none());
     let named = "X-Avocet-Session: terminal:local:me\r\n";
     drop(python(&world, CHAT, named, &chat(false)).await.answer().await);
-    assert_eq!(world.daemon.attached.lock().unwrap().len(), 1, "another chat keeps its deliveries");
+    assert_eq!(world.daemon.attached.lock().len(), 1, "another chat keeps its deliveries");
 }
 
 #[tokio::test]
@@ -307,7 +307,7 @@ async fn openai_errors_have_the_form_that_its_clients_read() {
         );
         assert!(error["message"].as_str().unwrap().contains(says), "{says}: {answer:?}");
     }
-    assert!(world.daemon.asked.lock().unwrap().is_empty());
+    assert!(world.daemon.asked.lock().is_empty());
 }
 
 #[tokio::test]
@@ -363,7 +363,7 @@ async fn response_answers_with_the_reply_in_the_log() {
     ];
     for input in inputs {
         let world = World::new();
-        *world.daemon.outcome.lock().unwrap() = Some(Outcome::Replied);
+        *world.daemon.outcome.lock() = Some(Outcome::Replied);
         let body = json!({"input": input, "model": "avocet", "user": "jo"});
         let answer = python(&world, RESPONSES, "", &body).await.answer().await;
         let reply = answer.json();
@@ -372,7 +372,7 @@ async fn response_answers_with_the_reply_in_the_log() {
         let part =
             json!({"type": "output_text", "text": "the reply", "annotations": [], "logprobs": []});
         assert_eq!(reply["output"][0]["content"], json!([part]));
-        assert_eq!(world.daemon.asked.lock().unwrap()[0].content, Content::text("count to 2"));
+        assert_eq!(world.daemon.asked.lock()[0].content, Content::text("count to 2"));
     }
 }
 

@@ -200,17 +200,17 @@ async fn request_with_an_uploaded_file_gives_its_bytes_to_the_daemon() {
     let asking = world.ask("POST /v1/chat/completions", &body);
     let serving = async {
         world.clock.sleeper(Duration::from_secs(600)).await;
-        let inbound = world.daemon.asked.lock().unwrap()[0].clone();
+        let inbound = world.daemon.asked.lock()[0].clone();
         let attachment = inbound.content.attachments[0].clone();
         let described = (attachment.kind, attachment.name.as_deref(), attachment.bytes);
         assert_eq!(described, (AttachmentKind::Document, Some("notes.txt"), Some(5)));
         let AttachmentSource::Platform(reference) = attachment.source else {
             panic!("{attachment:?}")
         };
-        let clients = world.daemon.attached.lock().unwrap().clone();
+        let clients = world.daemon.attached.lock().clone();
         let read = ClientFile::parse(&reference).unwrap().read(clients, 9).await;
         assert_eq!(read, Ok(b"hello".to_vec()));
-        *world.daemon.outcome.lock().unwrap() = Some(Outcome::Replied);
+        *world.daemon.outcome.lock() = Some(Outcome::Replied);
         world.clock.advance(Duration::from_secs(600));
     };
     let (answer, ()) = tokio::join!(asking, serving);
@@ -223,7 +223,7 @@ async fn request_with_an_uploaded_file_gives_its_bytes_to_the_daemon() {
         refused.body.contains("`input`: there is no file \\\"file-upload-9\\\""),
         "{refused:?}"
     );
-    assert_eq!(world.daemon.asked.lock().unwrap().len(), 1);
+    assert_eq!(world.daemon.asked.lock().len(), 1);
 }
 
 #[tokio::test]
@@ -238,15 +238,15 @@ async fn request_with_an_address_gives_the_fetched_bytes_to_the_daemon() {
     let asking = world.ask("POST /v1/responses", &body);
     let serving = async {
         world.clock.sleeper(Duration::from_secs(600)).await;
-        let inbound = world.daemon.asked.lock().unwrap()[0].clone();
+        let inbound = world.daemon.asked.lock()[0].clone();
         let [image, file] = &inbound.content.attachments[..] else { panic!("{inbound:?}") };
         assert_eq!((image.kind, image.name.as_deref()), (AttachmentKind::Image, Some("cat.png")));
         assert_eq!((file.kind, file.name.as_deref()), (AttachmentKind::Document, Some("b.pdf")));
         let AttachmentSource::Platform(reference) = &image.source else { panic!("{image:?}") };
-        let clients = world.daemon.attached.lock().unwrap().clone();
+        let clients = world.daemon.attached.lock().clone();
         let read = ClientFile::parse(reference).unwrap().read(clients, 99).await;
         assert_eq!(read, Ok(picture.as_bytes().to_vec()));
-        *world.daemon.outcome.lock().unwrap() = Some(Outcome::Replied);
+        *world.daemon.outcome.lock() = Some(Outcome::Replied);
         world.clock.advance(Duration::from_secs(600));
     };
     let (answer, ()) = tokio::join!(asking, serving);
@@ -274,5 +274,5 @@ async fn request_with_an_address_that_is_not_fetched_is_refused_with_the_reason(
         assert!(error["message"].as_str().unwrap().contains(says), "{says}: {error}");
         assert_eq!(error["param"], "messages");
     }
-    assert!(world.daemon.asked.lock().unwrap().is_empty());
+    assert!(world.daemon.asked.lock().is_empty());
 }

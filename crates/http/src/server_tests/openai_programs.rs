@@ -20,8 +20,8 @@ const RESPONSES: &str = "POST /v1/responses";
 /// A world whose message `m1` has this answer.
 fn answered(outcome: Outcome, answer: FakeAnswer) -> World {
     let world = World::new();
-    *world.daemon.outcome.lock().unwrap() = Some(outcome);
-    *world.daemon.answer.lock().unwrap() = answer;
+    *world.daemon.outcome.lock() = Some(outcome);
+    *world.daemon.answer.lock() = answer;
     world
 }
 
@@ -47,7 +47,7 @@ async fn events(world: &World, line: &str, body: Value) -> Vec<String> {
 }
 
 fn asked(world: &World, number: usize) -> Inbound {
-    world.daemon.asked.lock().unwrap()[number].clone()
+    world.daemon.asked.lock()[number].clone()
 }
 
 #[tokio::test]
@@ -193,9 +193,9 @@ async fn openai_stored_response_is_shown_and_deleted_only_with_its_own_conversat
         (&json!("completed"), &json!(5), &json!(34))
     );
     assert_eq!(shown["output"][0]["content"][0]["text"], "the reply");
-    *world.daemon.outcome.lock().unwrap() = None;
+    *world.daemon.outcome.lock() = None;
     assert_eq!(world.ask("GET /v1/responses/resp_m1", "").await.json()["status"], "in_progress");
-    *world.daemon.outcome.lock().unwrap() = Some(Outcome::Error);
+    *world.daemon.outcome.lock() = Some(Outcome::Error);
     assert_eq!(world.ask("GET /v1/responses/resp_m1", "").await.json()["status"], "failed");
     assert_eq!(world.ask("GET /v1/responses/resp_m2", "").await.status, 404);
     let refused = world.ask("DELETE /v1/responses/resp_m1", "").await;
@@ -282,11 +282,11 @@ async fn openai_files_are_handed_to_the_daemon_while_the_request_waits() {
             panic!("{attachment:?}")
         };
         let file = ClientFile::parse(&reference).unwrap();
-        let clients = || world.daemon.attached.lock().unwrap().clone();
+        let clients = || world.daemon.attached.lock().clone();
         assert_eq!(file.read(clients(), 9).await, Ok(vec![1, 2, 3]));
         let other = ClientFile { name: "other".to_owned(), ..file };
         assert!(matches!(other.read(clients(), 9).await, Err(FetchError::Gone(_))));
-        *world.daemon.outcome.lock().unwrap() = Some(Outcome::Replied);
+        *world.daemon.outcome.lock() = Some(Outcome::Replied);
         let outcome = Outcome::Replied;
         world
             .daemon
@@ -323,5 +323,5 @@ async fn openai_request_of_a_token_for_one_chat_needs_a_chat_that_it_reaches() {
     let request = TestRequest { line: CHAT, head, body: &body };
     let answer = avocet_testkit::http_client::exchange(world.server, &request.bytes()).await;
     assert_eq!(answer.status, 403, "{answer:?}");
-    assert!(world.daemon.asked.lock().unwrap().is_empty());
+    assert!(world.daemon.asked.lock().is_empty());
 }

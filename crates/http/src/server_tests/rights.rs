@@ -11,7 +11,7 @@ const OPEN: [&str; 1] = ["GET /openapi.json"];
 #[tokio::test]
 async fn client_limited_to_a_chat_reaches_no_other_chat_by_any_path() {
     let world = World::new();
-    *world.daemon.status.lock().unwrap() = Some(super::routes::status());
+    *world.daemon.status.lock() = Some(super::routes::status());
     world.daemon.log.add("terminal:local:a", "hi");
     let more: [(&str, &str); 9] = [
         ("GET /v1/sessions/terminal:local:a/files/t1/0", ""),
@@ -45,5 +45,5 @@ async fn client_limited_to_a_chat_reaches_no_other_chat_by_any_path() {
             status => assert_eq!(status, 403, "{line}: {answer:?}"),
         }
     }
-    assert_eq!(world.daemon.asked.lock().unwrap().len(), 0);
+    assert_eq!(world.daemon.asked.lock().len(), 0);
 }

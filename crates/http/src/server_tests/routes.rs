@@ -144,7 +144,7 @@ pub(super) fn status() -> DaemonStatus {
 async fn routes_answer_with_the_result_of_their_method_or_a_problem() {
     assert_eq!((session().as_str(), BUSY), ("terminal:local:a", "terminal:local:busy"));
     let world = World::new();
-    *world.daemon.status.lock().unwrap() = Some(status());
+    *world.daemon.status.lock() = Some(status());
     world.daemon.log.add(session().as_str(), "hi");
     for (line, body, status, says) in CASES {
         let answer = world.ask(line, body).await;
@@ -164,7 +164,7 @@ async fn routes_answer_with_the_result_of_their_method_or_a_problem() {
 #[tokio::test]
 async fn answers_about_the_configuration_are_not_stored() {
     let world = World::new();
-    *world.daemon.config.lock().unwrap() = format!("key = {KEY}");
+    *world.daemon.config.lock() = format!("key = {KEY}");
     for (line, body, says) in [
         ("GET /v1/config", "", KEY),
         ("POST /v1/config/check", r#"{"text": ""}"#, "faults"),

@@ -18,7 +18,7 @@ async fn stream_passes_on_the_events_of_the_session() {
     let mut stream = world.begin(STREAM).await;
     let head = stream.head().await;
     assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));
-    assert_eq!(*world.daemon.heard.lock().unwrap(), [session()]);
+    assert_eq!(*world.daemon.heard.lock(), [session()]);
     let text = TurnEvent::Text { delta: "two\nlines ☂".to_owned() };
     let ended = TurnEvent::Ended {
         turn: Some(TurnId(1)),
@@ -51,7 +51,7 @@ async fn stop_ends_streams_and_closes_the_port_while_waits_finish() {
     world.clock.sleeper(Duration::from_secs(600)).await;
     world.stop.cancel();
     assert_eq!(stream.event().await, None, "the stream ends");
-    *world.daemon.outcome.lock().unwrap() = Some(Outcome::Replied);
+    *world.daemon.outcome.lock() = Some(Outcome::Replied);
     world.clock.advance(Duration::from_secs(5));
     assert_eq!(wait.answer().await.json()["reply"], "the reply");
     while !world.group.live_tasks().is_empty() {

@@ -186,7 +186,7 @@ async fn token_of_the_console_is_an_operator_with_the_sender_of_its_person() {
     let body = r#"{"session": "web:console:main", "text": "hi"}"#;
     let accepted = world.with_token("POST /v1/messages", &token, body).await;
     assert_eq!(accepted.status, 202, "{accepted:?}");
-    let asked = world.daemon.asked.lock().unwrap()[0].clone();
+    let asked = world.daemon.asked.lock()[0].clone();
     assert_eq!(asked.sender.id, person());
     let deleted = world.with_token("DELETE /v1/sessions/terminal:local:a", &token, "").await;
     assert_eq!(deleted.status, 200, "{deleted:?}");

@@ -16,7 +16,7 @@ async fn ask(world: &World, line: &str, head: &[&str], body: &str) -> RawHttpAns
 }
 
 fn taken(world: &World) -> Vec<String> {
-    world.endpoint.taken.lock().unwrap().clone()
+    world.endpoint.taken.lock().clone()
 }
 
 #[tokio::test]
@@ -35,7 +35,7 @@ async fn webhook_error_is_a_status_that_makes_the_platform_repeat() {
     let why = || "why".to_owned();
     let table = [(WebhookError::Unavailable(why()), 503), (WebhookError::Malformed(why()), 400)];
     for (error, status) in table {
-        *world.endpoint.error.lock().unwrap() = Some(error);
+        *world.endpoint.error.lock() = Some(error);
         let answer = ask(&world, "POST /pigeon/main", &[GENUINE], "a letter").await;
         assert_eq!((answer.status, &answer.json()["detail"]), (status, &"why".into()));
     }
@@ -68,7 +68,7 @@ async fn webhook_refuses_forged_and_broken_requests() {
         assert_eq!(answer.status, status, "{line} {head:?}: {answer:?}");
     }
     assert_eq!(taken(&world), [""; 0]);
-    assert!(world.daemon.asked.lock().unwrap().is_empty());
+    assert!(world.daemon.asked.lock().is_empty());
 }
 
 #[tokio::test]

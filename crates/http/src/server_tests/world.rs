@@ -1,7 +1,7 @@
 //! A server on a loopback port in front of a fake daemon, and its client.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_gateway::testing::FakeDaemon;
@@ -11,6 +11,7 @@ use avocet_supervise::Group;
 use avocet_testkit::http_client::{HttpConnection, RawHttpAnswer, exchange};
 use avocet_testkit::{FakeDestinations, ManualClock};
 use avocet_text::Secret;
+use parking_lot::Mutex;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -100,8 +101,8 @@ impl Webhook for FakeWebhook {
 
     async fn receive(&self, body: &[u8]) -> Result<(), WebhookError> {
         let body = String::from_utf8(body.to_vec()).unwrap();
-        self.taken.lock().unwrap().push(body);
-        self.error.lock().unwrap().clone().map_or(Ok(()), Err)
+        self.taken.lock().push(body);
+        self.error.lock().clone().map_or(Ok(()), Err)
     }
 }
 

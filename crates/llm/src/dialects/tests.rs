@@ -165,15 +165,15 @@ fn dialects_show_a_block_that_cannot_be_a_call_while_it_streams() {
     for (begun, is_shown) in table {
         for instructed in [None, super::find_dialect("shell")] {
             let mut streamed = super::StreamedReply::new(ReplyReader::new(instructed, &tools));
-            let shown = std::sync::Mutex::new(String::new());
+            let shown = parking_lot::Mutex::new(String::new());
             for piece in [begun, " a\n", "more of it\n"] {
                 streamed.push(piece, |delta| {
                     if let avocet_protocol::model::Delta::Text(text) = delta {
-                        shown.lock().unwrap().push_str(text);
+                        shown.lock().push_str(text);
                     }
                 });
             }
-            let shown = shown.into_inner().unwrap();
+            let shown = shown.into_inner();
             assert_eq!(shown.contains("more of it"), is_shown, "{begun}: {shown:?}");
         }
     }
@@ -187,13 +187,13 @@ fn dialects_withhold_a_block_that_names_a_tool_only_if_it_can_be_a_call() {
     {
         let reader = ReplyReader::new(instructed, &tools);
         let mut streamed = super::StreamedReply::new(reader);
-        let shown = std::sync::Mutex::new(String::new());
+        let shown = parking_lot::Mutex::new(String::new());
         streamed.push("```bash\ncat README.md\nmore of it\n", |delta| {
             if let avocet_protocol::model::Delta::Text(text) = delta {
-                shown.lock().unwrap().push_str(text);
+                shown.lock().push_str(text);
             }
         });
-        assert_eq!(shown.into_inner().unwrap().is_empty(), held);
+        assert_eq!(shown.into_inner().is_empty(), held);
     }
 }
 

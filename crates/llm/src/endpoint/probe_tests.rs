@@ -1,7 +1,8 @@
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use avocet_testkit::http::{HttpFake, HttpRequest, Piece, whole};
 use avocet_text::fits;
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::*;
@@ -26,7 +27,7 @@ async fn serving(rows: Vec<ResponseRow>) -> (HttpFake, Arc<Mutex<Vec<String>>>) 
     };
     let answer = move |request: HttpRequest| -> Vec<Piece> {
         let line = format!("{} {}", request.method, request.path);
-        noted.lock().unwrap().push(line.clone());
+        noted.lock().push(line.clone());
         let row = rows.iter().find(|(pattern, ..)| fits(pattern, &line));
         let (status, body) = match row {
             Some((_, status, _, body)) if has_key(&request) => (*status, body.clone()),
@@ -58,7 +59,7 @@ async fn probed<C: ProviderConfig>(
     let served =
         serve_model(config, &format!("p/{model}"), SourcedFacts::default(), Arc::default());
     let found = served.probe_model().await;
-    let asked = asked.lock().unwrap().clone();
+    let asked = asked.lock().clone();
     (found, asked)
 }
 

@@ -1,9 +1,8 @@
 //! Checks the tool calls and answers for commands.
 
-use std::sync::Mutex;
-
 use avocet_protocol::model::{Arguments, SentCall, ToolCall};
 use avocet_testkit::ManualClock;
+use parking_lot::Mutex;
 use serde_json::{Map, json};
 
 use super::*;
@@ -126,7 +125,7 @@ struct OfflineAnswer {
 async fn ask(clock: &Arc<ManualClock>, messages: Vec<Message>) -> OfflineAnswer {
     let shown = Mutex::new(String::new());
     let deltas = |delta: Delta<'_>| match delta {
-        Delta::Text(text) => shown.lock().unwrap().push_str(text),
+        Delta::Text(text) => shown.lock().push_str(text),
         Delta::Thought(_) | Delta::Retry(_) | Delta::Restart | Delta::Lost(_) => {
             panic!("nothing is taken back")
         }
@@ -139,7 +138,7 @@ async fn ask(clock: &Arc<ManualClock>, messages: Vec<Message>) -> OfflineAnswer 
         ..ModelRequest::default()
     };
     let reply = OfflineModel::new(clock.clone()).complete(&request, &deltas).await.unwrap();
-    OfflineAnswer { reply, shown: shown.into_inner().unwrap() }
+    OfflineAnswer { reply, shown: shown.into_inner() }
 }
 
 fn user(text: &str) -> Message {

@@ -1,11 +1,11 @@
 //! The context size of a model according to its server. Asked once, on demand; everything works
 //! without an answer.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::clock::within;
 use avocet_protocol::model::decode_json;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::endpoint::ModelEndpoint;
@@ -47,7 +47,7 @@ impl ContextSize {
     /// Returns the context size of the model that the server calls `model`; `None` if unknown.
     pub(super) async fn ask_context(&self, endpoint: &ModelEndpoint, model: &str) -> Option<u64> {
         let now = endpoint.clock.elapsed();
-        let known = *self.lock_state();
+        let known = *self.known.lock();
         match known {
             ContextState::Known(context) => return context,
             ContextState::Failed(at) if now.saturating_sub(at) < PAUSE => return None,
@@ -68,7 +68,7 @@ impl ContextSize {
                 (ContextState::Failed(now), None)
             }
         };
-        *self.lock_state() = known;
+        *self.known.lock() = known;
         context
     }
 
@@ -86,10 +86,6 @@ impl ContextSize {
         }
         let text = response.read_text(MAX_LIST).await.map_err(|error| error.to_string())?;
         Ok(decode_json(text.as_bytes()).unwrap_or_default())
-    }
-
-    fn lock_state(&self) -> MutexGuard<'_, ContextState> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,14 +1,15 @@
 //! The token of each request to a server: its renewal, and the reason why there is none.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_net::Url;
 use avocet_protocol::clock::Timestamp;
 use avocet_supervise::Group;
 use avocet_text::Secret;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::address::{server_url, shorten_text};
@@ -119,7 +120,7 @@ impl ServerAccess {
         challenge: Option<BearerChallenge>,
         token: Option<&Secret>,
     ) -> Result<Secret, String> {
-        self.lock_last().challenge = challenge;
+        self.last.lock().challenge = challenge;
         let renewed = match self.config.grant {
             OAuthGrant::AuthorizationCode if token.is_none() => {
                 Err(RenewError::Ended(self.needs_login("it needs a login")))
@@ -186,24 +187,20 @@ impl ServerAccess {
 
     /// Notes that the server has accepted a request.
     pub(crate) fn note_accepted(&self) {
-        *self.lock_last() = LastRefusal::default();
+        *self.last.lock() = LastRefusal::default();
     }
 
     /// The reason of the last refusal, as a sentence.
     pub(crate) fn last_refusal(&self) -> Option<String> {
-        self.lock_last().why.clone()
+        self.last.lock().why.clone()
     }
 
     pub(super) fn last_challenge(&self) -> Option<BearerChallenge> {
-        self.lock_last().challenge.clone()
-    }
-
-    fn lock_last(&self) -> MutexGuard<'_, LastRefusal> {
-        lock_mutex(&self.last)
+        self.last.lock().challenge.clone()
     }
 
     fn note_refusal(&self, why: String) -> String {
-        self.lock_last().why = Some(why.clone());
+        self.last.lock().why = Some(why.clone());
         why
     }
 
@@ -233,7 +230,7 @@ impl ServerAccess {
     /// Returns the login of the file, or the unsaved one that replaces it.
     fn latest_login(&self, stored: Option<StoredLogin>) -> Option<StoredLogin> {
         let token = stored.as_ref().map(|login| login.access_token.expose());
-        let mut unsaved = lock_mutex(&self.unsaved);
+        let mut unsaved = self.unsaved.lock();
         let replaces =
             |unsaved: &UnsavedLogin| unsaved.replaces.as_ref().map(Secret::expose) == token;
         // Another process may have logged in or out since.
@@ -283,7 +280,7 @@ impl ServerAccess {
         file.entry_of(&self.parts.server).login = Some(login.clone());
         let written = file.write();
         // The old tokens may be invalid by now, so the new ones are used even if they are not stored.
-        *lock_mutex(&self.unsaved) = written.is_err().then_some(UnsavedLogin { replaces, login });
+        *self.unsaved.lock() = written.is_err().then_some(UnsavedLogin { replaces, login });
         if let Err(why) = written {
             let server = &*self.parts.server;
             tracing::warn!(server, "cannot store the renewed login of an MCP server: {why}");
@@ -405,10 +402,6 @@ impl ServerAccess {
         };
         Ok(self.store_tokens(login, tokens))
     }
-}
-
-fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the scopes that are kept: a server may name many.

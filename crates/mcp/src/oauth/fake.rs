@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use avocet_net::Url;
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::{HttpFake, HttpRequest, Piece, whole};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -69,11 +70,10 @@ impl FakeOAuth {
         let state = Arc::new(Mutex::new(FakeState::default()));
         let base = Arc::new(Mutex::new(String::new()));
         let (answering, at) = (state.clone(), base.clone());
-        let server = HttpFake::start(move |request| {
-            answering.lock().unwrap().answer_request(&at.lock().unwrap(), &request)
-        });
+        let server =
+            HttpFake::start(move |request| answering.lock().answer_request(&at.lock(), &request));
         let address = format!("http://{}", server.await.address());
-        base.lock().unwrap().clone_from(&address);
+        base.lock().clone_from(&address);
         let fake = Self { base: address, state };
         fake.lock_state().clients.insert(CLIENT.0.to_owned(), CLIENT.1.to_owned());
         fake.publish_documents();
@@ -81,7 +81,7 @@ impl FakeOAuth {
     }
 
     pub(super) fn lock_state(&self) -> MutexGuard<'_, FakeState> {
-        self.state.lock().unwrap()
+        self.state.lock()
     }
 
     pub(super) fn resource_url(&self) -> String {

@@ -1,9 +1,9 @@
 //! The tokens that were sent to a server, which may repeat them in its texts.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_text::Secret;
+use parking_lot::Mutex;
 
 /// The most tokens that are kept.
 const MOST: usize = 4;
@@ -15,12 +15,8 @@ const SHORTEST: usize = 8;
 pub(crate) struct SentTokens(Mutex<VecDeque<Secret>>);
 
 impl SentTokens {
-    fn lock_list(&self) -> MutexGuard<'_, VecDeque<Secret>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn keep_token(&self, token: &Secret) {
-        let mut list = self.lock_list();
+        let mut list = self.0.lock();
         if !list.iter().any(|one| one.is(token.expose().as_bytes())) {
             list.push_front(token.clone());
             list.truncate(MOST);
@@ -29,7 +25,7 @@ impl SentTokens {
 
     /// Removes the tokens from a text of the server.
     pub(crate) fn redact_tokens(&self, text: String) -> String {
-        let list = self.lock_list();
+        let list = self.0.lock();
         let secrets = list.iter().map(Secret::expose).filter(|one| one.len() >= SHORTEST);
         secrets.fold(
             text,

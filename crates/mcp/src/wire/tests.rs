@@ -56,7 +56,7 @@ fn read_messages_finds_the_response_in_every_envelope() {
         let Some(JsonRpcMessage::Response(response)) = last else { panic!("{text}: {last:?}") };
         assert_eq!(response.id, NumberOrString::Number(5), "{text}");
         assert!(matches!(response.result, ServerResult::ListToolsResult(_)), "{text}");
-        assert!(wire.open().is_empty());
+        assert!(wire.open.lock().is_empty());
     }
 }
 
@@ -76,7 +76,7 @@ fn read_messages_takes_no_line_of_a_log_for_a_message() {
     ] {
         let wire = open_requests(&[(5, "tools/list")]);
         assert!(wire.read_messages(text.as_bytes(), None).is_empty(), "{text}");
-        assert_eq!(wire.open().len(), 1, "{text}");
+        assert_eq!(wire.open.lock().len(), 1, "{text}");
     }
     // With two open requests, a response without an id answers neither.
     let wire = open_requests(&[(5, "tools/list"), (6, "ping")]);

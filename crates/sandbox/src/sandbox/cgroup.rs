@@ -3,8 +3,10 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::mounts::unescape_field;
 use super::plan::SandboxLimits;
@@ -109,7 +111,7 @@ impl CgroupParent {
     }
 
     pub(super) fn create_group(&self, limits: SandboxLimits) -> io::Result<SandboxCgroup> {
-        self.lock_dying().retain(|place| fs::remove_dir(place).is_err() && place.exists());
+        self.dying.lock().retain(|place| fs::remove_dir(place).is_err() && place.exists());
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let place = self.place.join(format!("{GROUP}{number}"));
@@ -129,10 +131,6 @@ impl CgroupParent {
 
     fn group_at(&self, place: PathBuf) -> SandboxCgroup {
         SandboxCgroup { place, dying: self.dying.clone() }
-    }
-
-    fn lock_dying(&self) -> MutexGuard<'_, Vec<PathBuf>> {
-        self.dying.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -178,7 +176,7 @@ impl Drop for SandboxCgroup {
         if fs::remove_dir(&self.place).is_err() && self.place.exists() {
             // Processes may take a moment to die; then the group is removed when the next sandbox
             // is made.
-            let mut dying = self.dying.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut dying = self.dying.lock();
             dying.push(self.place.clone());
         }
     }

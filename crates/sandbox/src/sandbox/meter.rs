@@ -5,8 +5,10 @@ mod disk;
 mod memory;
 
 use std::fs;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::plan::{Isolation, SandboxPlan};
 use super::process_tree;
@@ -77,7 +79,7 @@ impl ResourceMeter {
 
     /// Returns the limit that is exceeded now, if any.
     pub(super) fn exceeded_limit(&self) -> Option<SharedLimit> {
-        let mut measured = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut measured = self.0.lock();
         let processes = match measured.isolation {
             Isolation::Namespaces => numbers_in_proc(),
             Isolation::Landlock | Isolation::LimitsOnly => process_tree::below_and_self(),

@@ -7,13 +7,14 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
 };
+use parking_lot::Mutex;
 use tokio::net::UnixStream;
 
 use super::descriptors;
@@ -51,7 +52,7 @@ pub struct ReachedHosts(Arc<Mutex<BTreeSet<String>>>);
 impl ReachedHosts {
     /// Adds a host; keeps the first fifty.
     pub fn add_host(&self, host: &str) {
-        let mut hosts = self.lock_names();
+        let mut hosts = self.0.lock();
         if hosts.len() < REMEMBERED {
             hosts.insert(host.to_owned());
         }
@@ -60,17 +61,13 @@ impl ReachedHosts {
     /// Returns `true` if a host was reached.
     #[must_use]
     pub fn is_any_reached(&self) -> bool {
-        !self.lock_names().is_empty()
+        !self.0.lock().is_empty()
     }
 
     /// Returns the first fifty hosts, sorted.
     #[must_use]
     pub fn host_names(&self) -> Vec<String> {
-        self.lock_names().iter().cloned().collect()
-    }
-
-    fn lock_names(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().iter().cloned().collect()
     }
 }
 

@@ -8,12 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::SystemTime;
 
 use avocet_sandbox::{RootAccess, Workspace, WorkspaceRoots};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use nix::unistd::mkfifo;
+use parking_lot::Mutex;
 use tempfile::TempDir;
 
 /// A word that must stay unseen. It is in each secret, and in a name beside the victim.
@@ -148,7 +148,7 @@ impl World {
             "secret" => {
                 fs::write(&path, CANARY)?;
                 forget_times(&path);
-                self.secrets.lock().unwrap().push(path);
+                self.secrets.lock().push(path);
                 Ok(())
             }
             "directory" => fs::create_dir(path),
@@ -172,7 +172,7 @@ impl World {
     pub(crate) fn state(&self) -> String {
         let mut state = String::new();
         describe(&self.victim(), &mut state);
-        for secret in &*self.secrets.lock().unwrap() {
+        for secret in &*self.secrets.lock() {
             describe(secret, &mut state);
         }
         state

@@ -1,7 +1,7 @@
 //! The progress of the children for which a root turn waits: one line each, in the preview message
 //! of the root turn. The children run in parallel and edit the message in turn.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::chat::Content;
@@ -9,6 +9,7 @@ use avocet_protocol::clock::{Clock, or_pending};
 use avocet_protocol::ids::TurnId;
 use avocet_protocol::turn::TurnEvent;
 use dashmap::DashMap;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::screen::PreviewScreen;
@@ -78,7 +79,7 @@ impl TaskBoards {
 
 impl TaskBoard {
     fn with_lines<T>(&self, change: impl FnOnce(&mut Vec<BoardLine>) -> T) -> T {
-        change(&mut self.lines.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.lines.lock())
     }
 
     /// Returns `true` if the state of the child is new.

@@ -1,9 +1,10 @@
 //! The platform's state for one bot, and the answers to its requests.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use avocet_protocol::clock::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -74,7 +75,7 @@ impl SharedPlatform {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, PlatformState> {
         // A test that has failed must not cause a second panic.
-        self.platform.lock().unwrap_or_else(PoisonError::into_inner)
+        self.platform.lock()
     }
 
     /// Changes the platform and notifies the waiting tasks.

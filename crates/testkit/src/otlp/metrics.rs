@@ -1,8 +1,8 @@
 //! The metrics that the collector receives.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -56,7 +56,7 @@ impl MetricsLog {
     }
 
     pub(super) fn refusals(&self) -> Vec<String> {
-        self.refusals.lock().unwrap().clone()
+        self.refusals.lock().clone()
     }
 
     pub(super) fn refuse(&self) {
@@ -65,7 +65,7 @@ impl MetricsLog {
 
     fn refused(&self, message: String) -> Vec<Piece> {
         let body = json!({ "code": 3, "message": message }).to_string();
-        self.refusals.lock().unwrap().push(message);
+        self.refusals.lock().push(message);
         whole(400, &[("content-type", JSON)], &body)
     }
 }

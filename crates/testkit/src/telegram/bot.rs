@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use avocet_protocol::clock::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -53,7 +54,7 @@ impl SharedBot {
 
     pub(super) fn lock(&self) -> MutexGuard<'_, BotState> {
         // A test that has failed must not cause a second panic.
-        self.bot.lock().unwrap_or_else(PoisonError::into_inner)
+        self.bot.lock()
     }
 
     /// Changes the bot and notifies the waiting tasks.

@@ -1,5 +1,6 @@
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::super::TelegramFake;
@@ -13,7 +14,7 @@ async fn server(statuses: &[u16]) -> (HttpFake, Arc<Mutex<Vec<HttpRequest>>>) {
     let requests = Arc::<Mutex<Vec<HttpRequest>>>::default();
     let (seen, statuses) = (requests.clone(), statuses.to_vec());
     let server = HttpFake::start(move |request| {
-        let mut seen = seen.lock().unwrap();
+        let mut seen = seen.lock();
         seen.push(request);
         let status = statuses.get(seen.len() - 1).copied().unwrap_or(200);
         [whole(status, &[], ""), vec![crate::http::Piece::Close]].concat()
@@ -78,7 +79,7 @@ async fn deliver_repeats_an_update_until_a_2xx_and_keeps_the_order() {
     fake.wait_for_confirmed().await;
     let shown = info(&fake).await;
     assert_eq!(shown["last_error_message"], "Wrong response from the webhook: 401");
-    let requests = requests.lock().unwrap().clone();
+    let requests = requests.lock().clone();
     let texts: Vec<String> = requests
         .iter()
         .map(|request| {
@@ -104,7 +105,7 @@ async fn deliver_keeps_updates_while_the_server_is_down() {
     while info(&fake).await["last_error_message"] != "Connection refused" {}
     fake.deliver_to(Some(server.address()));
     fake.wait_for_confirmed().await;
-    assert_eq!(requests.lock().unwrap().len(), 1);
+    assert_eq!(requests.lock().len(), 1);
     fake.deliver_to(None);
     fake.private_text(USER, "two");
     assert_eq!(info(&fake).await["pending_update_count"], 1);

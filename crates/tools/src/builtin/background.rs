@@ -4,7 +4,7 @@ mod program;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::chat::SessionId;
@@ -12,6 +12,7 @@ use avocet_protocol::clock::{Clock, within};
 use avocet_protocol::tool::{ToolContext, ToolError};
 use avocet_sandbox::{ProgramRequest, ProgramRights, ProgramSandbox};
 use avocet_supervise::Group;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::watched::ProgramWatch;
@@ -75,7 +76,7 @@ impl BackgroundPrograms {
         let limit = limit.map_or(self.longest, |limit| limit.min(self.longest));
         let started = self.clock.elapsed();
         let entered = {
-            let mut table = self.lock_table();
+            let mut table = self.programs.lock();
             table.forget_ended(started);
             Self::make_room(&table, session)?;
             table.started += 1;
@@ -146,7 +147,7 @@ impl BackgroundPrograms {
 
     pub(super) fn list_programs(&self, context: &ToolContext) -> Value {
         let now = self.clock.elapsed();
-        let mut table = self.lock_table();
+        let mut table = self.programs.lock();
         table.forget_ended(now);
         let own =
             table.programs.values().filter(|program| program.details.session == context.session);
@@ -170,7 +171,7 @@ impl BackgroundPrograms {
         id: &str,
         session: &SessionId,
     ) -> Result<Arc<BackgroundProgram>, ToolError> {
-        let mut table = self.lock_table();
+        let mut table = self.programs.lock();
         table.forget_ended(self.clock.elapsed());
         let numbers = id.strip_prefix('p').and_then(|rest| rest.split_once('.'));
         let number = |text: &str| text.parse::<u64>().ok();
@@ -199,7 +200,7 @@ impl BackgroundPrograms {
         report.insert("output".to_owned(), program.read().into());
         context.read.lower(program.least_trust());
         if report["running"] == false {
-            self.lock_table().programs.retain(|_, kept| !Arc::ptr_eq(kept, program));
+            self.programs.lock().programs.retain(|_, kept| !Arc::ptr_eq(kept, program));
         }
         Value::Object(report)
     }
@@ -224,10 +225,6 @@ impl BackgroundPrograms {
             )));
         }
         Ok(())
-    }
-
-    fn lock_table(&self) -> MutexGuard<'_, ProgramTable> {
-        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

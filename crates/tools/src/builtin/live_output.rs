@@ -1,9 +1,10 @@
 //! The output of a running program, which the editor of its session shows while the program runs.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use avocet_protocol::ids::CallId;
 use avocet_protocol::tool::SessionEditor;
+use parking_lot::Mutex;
 
 /// Bytes of the output of one call that are shown. The result of the call has the rest.
 const MOST_SHOWN: usize = 128 * 1024;
@@ -36,7 +37,7 @@ impl LiveOutput {
 
     /// Takes printed bytes, and shows the lines that are complete.
     pub(super) fn add_bytes(&self, bytes: &[u8]) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         if state.is_over {
             return;
         }
@@ -48,7 +49,7 @@ impl LiveOutput {
 
     /// Shows the last line, which may have no end.
     pub(super) fn show_rest(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         if !state.is_over {
             let all = state.held.len();
             self.show_bytes(&mut state, all);

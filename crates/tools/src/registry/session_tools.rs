@@ -1,12 +1,13 @@
 //! Tools that one session has beside those of all, such as the tools of an editor's MCP servers.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
 use avocet_protocol::access::{PermissionMode, Role, Trust};
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::session::SESSION_SERVER_PREFIX;
 use avocet_protocol::tool::{Place, ToolSource, ToolSpec, Toolbox};
+use parking_lot::{Mutex, RwLock};
 
 use super::ToolRegistry;
 use crate::outside::{OutsideSource, OutsideTools};
@@ -55,19 +56,19 @@ impl SessionSources {
     ) -> SessionOffer {
         let (outside, merged) = (OnceLock::new(), Mutex::default());
         let entry = Arc::new(SessionEntry { source, outside, merged });
-        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.entries.write();
         entries.insert(session.clone(), entry.clone());
         SessionOffer { sources: self.clone(), session, entry }
     }
 
     fn find_entry(&self, session: &SessionId) -> Option<Arc<SessionEntry>> {
-        self.entries.read().unwrap_or_else(PoisonError::into_inner).get(session).cloned()
+        self.entries.read().get(session).cloned()
     }
 }
 
 impl Drop for SessionOffer {
     fn drop(&mut self) {
-        let mut entries = self.sources.entries.write().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.sources.entries.write();
         // A later offer of the session stays.
         if entries.get(&self.session).is_some_and(|now| Arc::ptr_eq(now, &self.entry)) {
             entries.remove(&self.session);
@@ -133,7 +134,7 @@ impl ToolRegistry {
         let base = self.specs(role, place);
         let Some(entry) = self.sessions.find_entry(session) else { return base };
         let version = entry.source.version();
-        let mut merged = entry.merged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut merged = entry.merged.lock();
         if let Some(known) = &*merged
             && known.version == version
             && Arc::ptr_eq(&known.base, &base)

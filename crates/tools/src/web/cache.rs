@@ -1,8 +1,10 @@
 //! A cache of recent pages, so that further parts and repeated requests need no fetch.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::{PageFormat, PageView};
 
@@ -35,7 +37,7 @@ impl PageCache {
         format: PageFormat,
         now: Duration,
     ) -> Option<Arc<PageView>> {
-        let pages = &mut *self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let pages = &mut *self.pages.lock();
         pages.retain(|kept| now.saturating_sub(kept.since) < KEPT);
         let mut found = pages.iter().filter(|kept| kept.format == format && kept.url == url);
         found.next_back().map(|kept| kept.view.clone())
@@ -49,7 +51,7 @@ impl PageCache {
         view: Arc<PageView>,
         now: Duration,
     ) {
-        let pages = &mut *self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let pages = &mut *self.pages.lock();
         pages.retain(|kept| kept.format != format || kept.url != url);
         pages.push_back(CachedPage { url: url.to_owned(), format, since: now, view });
         let bytes = |kept: &CachedPage| kept.url.len() + kept.view.count_bytes();

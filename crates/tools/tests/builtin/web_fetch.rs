@@ -1,8 +1,8 @@
 //! `web_fetch` over the wire: a server on loopback with a name that looks public.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,6 +12,7 @@ use avocet_protocol::tool::{Seen, ToolContext, ToolError, ToolOutcome, Toolbox};
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::{HttpFake, HttpRequest, Piece, whole, whole_bytes};
 use avocet_tools::WebAccess;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -298,10 +299,10 @@ async fn web_fetch_sends_an_accept_header() {
     let seen = Arc::<Mutex<Option<String>>>::default();
     let sees = seen.clone();
     let site = Site::new(move |request| {
-        *sees.lock().unwrap() = request.header("accept").map(str::to_owned);
+        *sees.lock() = request.header("accept").map(str::to_owned);
         whole(200, &TEXT, "x")
     })
     .await;
     site.fetch("x", json!({})).await.unwrap();
-    assert!(seen.lock().unwrap().as_ref().unwrap().starts_with("text/html,"));
+    assert!(seen.lock().as_ref().unwrap().starts_with("text/html,"));
 }

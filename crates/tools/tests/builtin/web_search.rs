@@ -2,7 +2,7 @@
 //! own URL through the guard, and at a URL of the operator.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,6 +14,7 @@ use avocet_testkit::search::{Engine, Hit, KEY, SearchFake};
 use avocet_testkit::{ClosedPort, ManualClock};
 use avocet_text::Secret;
 use avocet_tools::{SearchConfig, SearchEngine, WebAccess};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::web_fetch::Everywhere;
@@ -38,7 +39,7 @@ impl DialAddress for ToFake {
         body: Option<&[u8]>,
         to: &[SocketAddr],
     ) -> Result<Box<dyn DialResponse>, NetError> {
-        self.dialled.lock().unwrap().extend(to.iter().map(|to| (url.clone(), *to)));
+        self.dialled.lock().extend(to.iter().map(|to| (url.clone(), *to)));
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
         let url = format!("http://{}{}{query}", self.fake, url.path());
         let client = HttpClient::new()?;
@@ -124,7 +125,7 @@ async fn web_search_finds_as_many_pages_as_requested() {
             assert!(searched.count.is_none_or(|count| count == found), "{way:?}");
         }
         assert_eq!(searching.fake.refusals(), [""; 0], "{way:?}");
-        let dialled = searching.dialled.lock().unwrap();
+        let dialled = searching.dialled.lock();
         let public = SocketAddr::from((PUBLIC, 443));
         assert!(dialled.iter().all(|(url, to)| *to == public && url.scheme() == "https"));
         assert_eq!(

@@ -7,12 +7,13 @@ mod presses;
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::channel::SendError;
 use avocet_protocol::chat::{Content, Delivery, Receipt};
 use avocet_protocol::clock::{Clock, Timestamp, within};
+use parking_lot::Mutex;
 use reqwest::Method;
 use serde_json::{Value, json};
 use serenity::builder::CreateAllowedMentions;
@@ -117,29 +118,21 @@ impl CommandAnswers {
         let command =
             CommandAnswer { id, application, token, is_ephemeral, received: now, age, state };
         let command = Arc::new(command);
-        let mut commands = self.commands();
+        let mut commands = self.open.lock();
         commands.retain(|_, known| now.saturating_sub(known.received) < TOKEN_LIFETIME);
         let Entry::Vacant(free) = commands.entry(id) else { return None };
         Some(free.insert(command).clone())
     }
 
     pub(crate) fn remove(&self, id: InteractionId) {
-        self.commands().remove(&id);
+        self.open.lock().remove(&id);
     }
 
     /// Returns the command that a chunk answers, while its token is valid.
     fn answered_by(&self, delivery: &Delivery, now: Duration) -> Option<Arc<CommandAnswer>> {
         let id = delivery.content.reply_to.as_ref().and_then(convert::interaction_of)?;
-        let command = self.commands().get(&id).cloned()?;
+        let command = self.open.lock().get(&id).cloned()?;
         (now.saturating_sub(command.received) < TOKEN_LIFETIME).then_some(command)
-    }
-
-    fn noted(&self) -> MutexGuard<'_, HashSet<InteractionId>> {
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn commands(&self) -> MutexGuard<'_, HashMap<InteractionId, Arc<CommandAnswer>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -274,7 +267,7 @@ impl Discord {
     /// Returns `true` if an earlier run may have shown this answer in place of its command.
     pub(crate) fn may_be_answered(&self, delivery: &Delivery) -> bool {
         let id = delivery.content.reply_to.as_ref().and_then(convert::interaction_of);
-        let is_unknown = |id| !self.commands.commands().contains_key(&id);
+        let is_unknown = |id| !self.commands.open.lock().contains_key(&id);
         delivery.first_sent_at.is_some() && id.is_some_and(is_unknown)
     }
 
@@ -306,7 +299,7 @@ impl Discord {
     ) -> Result<Option<Receipt>, SendError> {
         let key = delivery.content.reply_to.as_ref().filter(|key| convert::is_ephemeral(key));
         let Some(id) = key.and_then(convert::interaction_of) else { return Ok(None) };
-        if self.commands.noted().contains(&id) {
+        if self.commands.noted.lock().contains(&id) {
             return Ok(Some(Receipt { platform_id: None }));
         }
         let content = Content { reply_to: None, ..Content::text(NOT_SHOWN) };
@@ -314,7 +307,7 @@ impl Discord {
         let note = Delivery { content, nonce, files: Vec::new(), ..delivery.clone() };
         let channel = self.target(&delivery.address).await?;
         let sent = self.create(channel, &note, NOT_SHOWN, note.nonce.clone()).await?;
-        let mut noted = self.commands.noted();
+        let mut noted = self.commands.noted.lock();
         if noted.len() >= MAX_NOTED {
             noted.clear();
         }

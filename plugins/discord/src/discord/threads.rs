@@ -4,10 +4,10 @@
 //! the platform refuses it, the answer goes into the channel.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::channel::SendError;
 use avocet_protocol::chat::ChatAddress;
+use parking_lot::Mutex;
 use reqwest::Method;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -64,7 +64,7 @@ enum TaskThread {
 impl TaskThreads {
     /// Notes a message that gets a thread, before its commit.
     pub(crate) fn want(&self, message: MessageId, text: &str) {
-        let mut states = self.states();
+        let mut states = self.states.lock();
         let thread = ChannelId::new(message.get());
         states.make_room(&thread);
         states.entry(thread).or_insert_with(|| TaskThread::Wanted(short_name(text)));
@@ -72,22 +72,18 @@ impl TaskThreads {
 
     /// Notes a thread that exists.
     pub(crate) fn note(&self, thread: ChannelId) {
-        let mut states = self.states();
+        let mut states = self.states.lock();
         states.make_room(&thread);
         states.insert(thread, TaskThread::Exists);
     }
 
     /// Returns the channel to send to, unless the thread has still to be created or found.
     fn place(&self, thread: ChannelId, parent: ChannelId) -> Option<ChannelId> {
-        match self.states().get(&thread)? {
+        match self.states.lock().get(&thread)? {
             TaskThread::Exists => Some(thread),
             TaskThread::Refused => Some(parent),
             TaskThread::Wanted(_) => None,
         }
-    }
-
-    fn states(&self) -> MutexGuard<'_, HashMap<ChannelId, TaskThread>> {
-        self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -126,7 +122,7 @@ impl Discord {
         if let Some(place) = self.task_threads.place(thread, parent) {
             return Ok(place);
         }
-        let known = self.task_threads.states().get(&thread).cloned();
+        let known = self.task_threads.states.lock().get(&thread).cloned();
         let wanted = match known {
             Some(TaskThread::Wanted(name)) => Some(name),
             _ => self.missing_thread(parent, thread).await.map_err(|fault| not_sent(&fault))?,
@@ -136,7 +132,7 @@ impl Discord {
             Some(name) => self.create_thread(parent, thread, &name).await?,
         };
         let place = if state == TaskThread::Refused { parent } else { thread };
-        self.task_threads.states().insert(thread, state);
+        self.task_threads.states.lock().insert(thread, state);
         Ok(place)
     }
 

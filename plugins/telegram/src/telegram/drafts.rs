@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_channel_kit::Styled;
 use avocet_protocol::chat::{ChatAddress, Content, DraftError};
 use avocet_protocol::ids::TurnId;
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::IgnoredAny;
 use teloxide::requests::Payload;
@@ -41,22 +41,18 @@ impl BotDrafts {
 
     /// Returns `true` if the chat shows a draft, which needs no typing indicator.
     pub(crate) fn is_shown(&self, chat: &ChatAddress, now: Duration) -> bool {
-        self.shown().get(chat).is_some_and(|shown| now < *shown + DRAFT_KEPT)
+        self.shown.lock().get(chat).is_some_and(|shown| now < *shown + DRAFT_KEPT)
     }
 
     /// Notes that a message has replaced the draft.
     pub(crate) fn end(&self, chat: &ChatAddress) {
-        self.shown().remove(chat);
+        self.shown.lock().remove(chat);
     }
 
     fn note(&self, chat: &ChatAddress, now: Duration) {
-        let mut shown = self.shown();
+        let mut shown = self.shown.lock();
         shown.retain(|_, at| now < *at + DRAFT_KEPT);
         shown.insert(chat.clone(), now);
-    }
-
-    fn shown(&self) -> MutexGuard<'_, BTreeMap<ChatAddress, Duration>> {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,11 +2,11 @@
 //! numbers of all its messages. If the platform refuses the album, its files are sent one by one.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::channel::SendError;
 use avocet_protocol::chat::{Attachment, Content, Delivery, LoadedFile, Receipt};
 use avocet_protocol::ids::{DeliveryId, PlatformId};
+use parking_lot::Mutex;
 use reqwest::multipart::Form;
 use serde::Serialize;
 use teloxide::types::MessageEntity;
@@ -43,11 +43,11 @@ impl SentFiles {
 
 impl PartlySent {
     fn get(&self, id: DeliveryId) -> Option<SentFiles> {
-        self.deliveries().get(&id).cloned()
+        self.0.lock().get(&id).cloned()
     }
 
     fn put(&self, id: DeliveryId, files: &SentFiles) {
-        let mut deliveries = self.deliveries();
+        let mut deliveries = self.0.lock();
         if deliveries.len() >= MAX_PARTLY_SENT && !deliveries.contains_key(&id) {
             deliveries.pop_first();
         }
@@ -55,11 +55,7 @@ impl PartlySent {
     }
 
     fn forget(&self, id: DeliveryId) {
-        self.deliveries().remove(&id);
-    }
-
-    fn deliveries(&self) -> MutexGuard<'_, BTreeMap<DeliveryId, SentFiles>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().remove(&id);
     }
 }
 

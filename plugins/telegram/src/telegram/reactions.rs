@@ -3,12 +3,12 @@
 //! changes: an orderly stop makes those that wait, but a crash leaves the reaction to a receipt.
 
 use std::convert::Infallible;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::chat::{ChatAddress, Outcome};
 use avocet_protocol::clock::Clock;
 use avocet_protocol::ids::DedupeKey;
+use parking_lot::Mutex;
 use serde::de::IgnoredAny;
 use teloxide::payloads::{SetMessageReaction, SetMessageReactionSetters};
 use teloxide::types::ReactionType;
@@ -85,7 +85,7 @@ impl BotReactions {
     pub(crate) fn note_received(&self, chat: &ChatAddress, key: &DedupeKey) {
         let Some(message) = MessageNumber::of_received(key) else { return };
         if !self.received.is_empty() {
-            self.queue().add_receipt(chat, message, &self.received);
+            self.queue.lock().add_receipt(chat, message, &self.received);
             self.added.notify_one();
         }
     }
@@ -98,14 +98,14 @@ impl BotReactions {
             Outcome::Error | Outcome::Dropped => &self.failed,
             Outcome::Stopped => "",
         };
-        self.queue().add_end(chat, message, emoji, &self.received);
+        self.queue.lock().add_end(chat, message, emoji, &self.received);
         self.added.notify_one();
     }
 
     /// Waits for the next change that is due.
     async fn next(&self, clock: &dyn Clock) -> ReactionChange {
         loop {
-            let next = self.queue().next(clock.elapsed());
+            let next = self.queue.lock().next(clock.elapsed());
             match next {
                 NextReaction::Now(change) => return change,
                 NextReaction::After(wait) => tokio::select! {
@@ -133,7 +133,7 @@ impl BotReactions {
             BotApiError::Refused(refusal) if refusal.code >= 500 => (doubled, true),
             BotApiError::Moved(_) | BotApiError::Refused(_) => (Duration::MAX, false),
         };
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         if let BotApiError::Wait(wait) = fault {
             queue.hold(&change.chat.chat, now, *wait.min(&LONGEST_WAIT));
         }
@@ -145,10 +145,6 @@ impl BotReactions {
         }
         queue.add_again(ReactionChange { attempts, not_before: now + wait, may_show, ..change });
     }
-
-    fn queue(&self) -> MutexGuard<'_, ReactionQueue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Telegram {
@@ -159,7 +155,7 @@ impl Telegram {
             let change = self.reactions.next(clock).await;
             // A received message is answered soon, so its reaction can be left out.
             if change.is_receipt && !self.pace.spare_request(&change.chat.chat) {
-                self.reactions.queue().leave_out(&change);
+                self.reactions.queue.lock().leave_out(&change);
                 continue;
             }
             match self.react(&change).await {
@@ -169,7 +165,7 @@ impl Telegram {
                 {
                     tracing::debug!(chat = %change.chat, error = %fault, "the chat forbids a \
                         reaction; leaving it out");
-                    self.reactions.queue().refuse(change, fault.contains(FORBIDDEN));
+                    self.reactions.queue.lock().refuse(change, fault.contains(FORBIDDEN));
                 }
                 Err(fault) => self.reactions.retry(change, &fault, clock.elapsed()),
                 Ok(()) => {}
@@ -180,7 +176,7 @@ impl Telegram {
     /// Attempts the changes that wait once, because the account stops.
     pub(crate) async fn finish_reacting(&self) {
         let clock: &dyn Clock = self.clock.as_ref();
-        let last = self.reactions.queue().take_last(clock.elapsed());
+        let last = self.reactions.queue.lock().take_last(clock.elapsed());
         if last.is_empty() {
             return;
         }

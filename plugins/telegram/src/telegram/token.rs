@@ -5,10 +5,10 @@
 //! while the server is replaced, and an operator may be about to change the token. So requests are
 //! retried, but less often each time, because a revoked token stays revoked.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_supervise::Backoff;
+use parking_lot::Mutex;
 
 use crate::Telegram;
 use crate::fault::BotApiError;
@@ -37,11 +37,7 @@ impl TokenState {
 
     /// Returns `true` from a refusal of the account until it is accepted again.
     pub(crate) fn is_refused(&self) -> bool {
-        self.state().refusals > 0
-    }
-
-    fn state(&self) -> MutexGuard<'_, TokenRefusals> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().refusals > 0
     }
 }
 
@@ -55,7 +51,7 @@ impl Telegram {
     /// same time count once. Only the first refusal is logged; `status` shows their number.
     pub(crate) fn account_refused(&self, fault: &BotApiError) -> Duration {
         let now = self.clock.elapsed();
-        let mut token = self.token.state();
+        let mut token = self.token.0.lock();
         if token.held_until > now {
             return token.held_until - now;
         }
@@ -89,7 +85,7 @@ impl Telegram {
 
     /// Records that the platform accepts the account.
     pub(crate) fn account_accepted(&self) {
-        let mut token = self.token.state();
+        let mut token = self.token.0.lock();
         if token.refusals > 0 {
             let (account, refused) = (&self.account, times(token.refusals));
             tracing::info!(%account, "Telegram accepts the token again; it was refused {refused}");

@@ -1,10 +1,9 @@
 //! Reactions of people to the bot's messages, from the updates of the platform.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use avocet_channel_kit::{Converted, ReactionNotes, UserReaction, reaction_emoji};
 use avocet_protocol::chat::{ChatAddress, Delivery, Inbound, Receipt};
 use avocet_protocol::ids::DedupeKey;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::Value;
 use teloxide::types::{ChatId, UpdateKind};
@@ -20,12 +19,6 @@ type MessageId = (avocet_protocol::ids::ChatId, i32);
 /// The reactions that the model does not know yet.
 #[derive(Debug, Default)]
 pub(crate) struct UserReactions(Mutex<ReactionNotes<ChatAddress, MessageId>>);
-
-impl UserReactions {
-    fn notes(&self) -> MutexGuard<'_, ReactionNotes<ChatAddress, MessageId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// The used fields of an update (Bot API, `MessageReactionUpdated`).
 #[derive(Debug, Deserialize)]
@@ -71,7 +64,7 @@ impl Telegram {
         let Some(person) = &reaction.user else { return };
         let Some(user) = person["id"].as_u64() else { return };
         let message = (chat, reaction.message_id);
-        let mut notes = self.user_reactions.notes();
+        let mut notes = self.user_reactions.0.lock();
         let Some(chat) = notes.chat_of(&message) else { return };
         notes.withdraw(&chat, &message, user);
         let names = ["first_name", "last_name"].iter().filter_map(|name| person[name].as_str());
@@ -85,7 +78,7 @@ impl Telegram {
     /// Notes a message of the bot, to which people can react.
     pub(crate) fn note_own(&self, delivery: &Delivery, receipt: &Receipt) {
         let address = &delivery.address;
-        let mut notes = self.user_reactions.notes();
+        let mut notes = self.user_reactions.0.lock();
         for number in receipt.platform_id.iter().flat_map(MessageNumber::all_of_sent) {
             let message = (address.chat.clone(), number.id.0);
             notes.note_own(address.clone(), message);
@@ -102,14 +95,14 @@ impl Telegram {
             return None;
         }
         let author = sender.id.as_str().parse().unwrap_or_default();
-        content.earlier.extend(self.user_reactions.notes().of_chat(address, author));
+        content.earlier.extend(self.user_reactions.0.lock().of_chat(address, author));
         Some(ReceivedMessage { address: address.clone(), key: key.clone() })
     }
 
     /// Notes a message that is in the log, together with the reactions that came with it.
     pub(crate) fn note_received(&self, message: &ReceivedMessage) {
         let ReceivedMessage { address, key } = message;
-        self.user_reactions.notes().forget(address);
+        self.user_reactions.0.lock().forget(address);
         self.reactions.note_received(address, key);
     }
 }

@@ -1,9 +1,10 @@
 //! Stops and starts the accounts whose settings change.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use avocet_outbox::ChannelRegistry;
+use parking_lot::Mutex;
 
 use crate::daemon::intake::Intake;
 use crate::exit::{Exit, Failure};
@@ -30,7 +31,7 @@ impl LiveAccounts {
         let refused = channels
             .filter(|channel| channel.is_refused())
             .map(|channel| (channel.name(), channel.account()));
-        self.unfinished().union(changed).cloned().chain(refused).collect()
+        self.unfinished.lock().union(changed).cloned().chain(refused).collect()
     }
 
     /// Stops the accounts that are due.
@@ -42,7 +43,7 @@ impl LiveAccounts {
         for account in due {
             if let Err(unfinished) = self.intake.stop(account).await {
                 self.restart(&stopped);
-                self.unfinished().insert(account.clone());
+                self.unfinished.lock().insert(account.clone());
                 let (channel, account) = account;
                 let message = format!(
                     "the account {channel}:{account} does not stop ({unfinished}), so it cannot \
@@ -53,7 +54,7 @@ impl LiveAccounts {
             }
             stopped.insert(account.clone());
         }
-        self.unfinished().clear();
+        self.unfinished.lock().clear();
         Ok(())
     }
 
@@ -87,10 +88,6 @@ impl LiveAccounts {
             self.intake.start(one.channel);
             self.intake.deliver(&id);
         }
-    }
-
-    fn unfinished(&self) -> MutexGuard<'_, BTreeSet<AccountId>> {
-        self.unfinished.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

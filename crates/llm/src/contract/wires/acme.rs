@@ -1,11 +1,12 @@
 //! The example of the book, with its fake.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use avocet_protocol::model::{Model, Usage};
 use avocet_testkit::http::{HttpFake, HttpRequest, Piece, whole};
 use avocet_testkit::{ManualClock, ModelAnswer};
 use avocet_text::Secret;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::SourcedFacts;
@@ -31,11 +32,11 @@ impl AcmeFake {
         let (accepted, refused) = (requests.clone(), refusals.clone());
         let server = HttpFake::start(move |request| match check_request(&request) {
             Ok(body) => {
-                accepted.lock().unwrap().push(body.clone());
+                accepted.lock().push(body.clone());
                 answer_pieces(answer(&body))
             }
             Err((status, says)) => {
-                refused.lock().unwrap().push(says.to_owned());
+                refused.lock().push(says.to_owned());
                 let body = AcmeLines::refusal_body(status, says).to_string();
                 whole(status, &[("content-type", "application/json")], &body)
             }
@@ -111,8 +112,8 @@ impl ProviderWire for AcmeLines {
 
     async fn start(answer: Answering, _: &ModelSetup) -> WireServer {
         let base_url = |fake: &AcmeFake| format!("http://{}", fake.server.address());
-        let requests = |fake: &AcmeFake| fake.requests.lock().unwrap().clone();
-        let refusals = |fake: &AcmeFake| fake.refusals.lock().unwrap().clone();
+        let requests = |fake: &AcmeFake| fake.requests.lock().clone();
+        let refusals = |fake: &AcmeFake| fake.refusals.lock().clone();
         WireServer::new(AcmeFake::start(answer).await, base_url, requests, refusals)
     }
 

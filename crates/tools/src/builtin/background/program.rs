@@ -1,12 +1,12 @@
 //! One program in the background: its state, its unread output, and the trust of that.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::access::{LeastTrust, Trust};
 use avocet_protocol::chat::SessionId;
 use avocet_sandbox::{ProgramEnd, ProgramResult, ReachedHosts, SandboxError};
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -57,24 +57,20 @@ impl BackgroundProgram {
         }
     }
 
-    fn lock_output(&self) -> MutexGuard<'_, UnreadOutput> {
-        self.output.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds printed bytes.
     pub(super) fn add_output(&self, bytes: &[u8]) {
-        self.lock_output().push(bytes);
+        self.output.lock().push(bytes);
         self.changed.notify_waiters();
     }
 
     pub(super) fn mark_ended(&self, ran: Result<ProgramResult, SandboxError>, at: Duration) {
-        self.lock_output().end = Some(BackgroundEnd { how: ran.map(|ran| ran.ended), at });
+        self.output.lock().end = Some(BackgroundEnd { how: ran.map(|ran| ran.ended), at });
         self.changed.notify_waiters();
     }
 
     /// The lowest trust level of the data that it has read so far.
     pub(super) fn least_trust(&self) -> Trust {
-        if let Some(watched) = &*self.lock_watched() {
+        if let Some(watched) = &*self.watched.lock() {
             self.read.lower(watched.least_trust());
         }
         self.read.get()
@@ -83,23 +79,19 @@ impl BackgroundProgram {
     /// Marks the files that the program changed, once all its processes have ended.
     pub(super) async fn settle_changes(&self) {
         self.read.lower(self.least_trust());
-        let Some(watched) = self.lock_watched().take() else { return };
+        let Some(watched) = self.watched.lock().take() else { return };
         let (read, aside) = watched.settle_changes().await;
         self.read.lower(read);
-        *self.aside.lock().unwrap_or_else(PoisonError::into_inner) = aside;
-    }
-
-    fn lock_watched(&self) -> MutexGuard<'_, Option<ProgramWatch>> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.aside.lock() = aside;
     }
 
     /// Returns the clock's `elapsed` at its end; `None` while it runs.
     pub(super) fn ended_at(&self) -> Option<Duration> {
-        self.lock_output().end.as_ref().map(|end| end.at)
+        self.output.lock().end.as_ref().map(|end| end.at)
     }
 
     pub(super) fn unread_bytes(&self) -> usize {
-        self.lock_output().unread.len()
+        self.output.lock().unread.len()
     }
 
     pub(super) fn is_running(&self) -> bool {
@@ -121,7 +113,7 @@ impl BackgroundProgram {
             let mut changed = std::pin::pin!(changed);
             // Register first, so that a change during the check below wakes us.
             changed.as_mut().enable();
-            if holds(&self.lock_output()) {
+            if holds(&self.output.lock()) {
                 return;
             }
             changed.await;
@@ -130,12 +122,12 @@ impl BackgroundProgram {
 
     /// Takes the unread output.
     pub(super) fn read(&self) -> String {
-        self.lock_output().read()
+        self.output.lock().read()
     }
 
     /// The program's id, command and state, for the model.
     pub(super) fn state_json(&self, now: Duration) -> Map<String, Value> {
-        let end = self.lock_output().end.clone();
+        let end = self.output.lock().end.clone();
         let until = end.as_ref().map_or(now, |end| end.at);
         let mut state = Map::new();
         let mut put = |key: &str, value: Value| state.insert(key.to_owned(), value);
@@ -155,7 +147,7 @@ impl BackgroundProgram {
             Some(Ok(ProgramEnd::Cancelled)) => drop(put("ended", "killed".into())),
             Some(Err(error)) => drop(put("ended", format!("never started: {error}").into())),
         }
-        let aside = self.aside.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let aside = self.aside.lock().clone();
         ProgramNotes { reached: self.reached.host_names(), aside, read_only: Vec::new() }
             .add_to(&mut state);
         state
