@@ -4,6 +4,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "tidy/ignored.rs"]
+mod ignored;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

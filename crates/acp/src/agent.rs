@@ -22,6 +22,7 @@ use agent_client_protocol::{
 };
 use avocet_protocol::channel::CommandHelp;
 use avocet_protocol::clock::Clock;
+use avocet_protocol::ignore_result;
 use avocet_protocol::session::SessionOption;
 use avocet_supervise::Group;
 use parking_lot::Mutex;
@@ -36,6 +37,7 @@ use crate::options::{OptionResponder, ShownOptions};
 use crate::place::{EditorPlaces, EditorProfile, SessionPlace};
 use crate::servers::EditorServers;
 use crate::session::{EditorSession, SessionInput, SessionParts, attach};
+use crate::session_queue::send_when_room;
 use crate::stdio::StdioLines;
 use crate::tool_calls::ShownCalls;
 
@@ -164,7 +166,10 @@ impl EditorAgent {
                 async move |request: ListSessionsRequest, responder, _| {
                     let agent = listed.clone();
                     listed.group.spawn("acp-list", async move {
-                        drop(responder.respond_with_result(agent.list(request).await));
+                        ignore_result(
+                            responder.respond_with_result(agent.list(request).await),
+                            "an editor that is gone waits for no answer",
+                        );
                     });
                     Ok(())
                 },
@@ -192,7 +197,8 @@ impl EditorAgent {
             .on_receive_request(
                 async move |request: CloseSessionRequest, responder, _| {
                     if let Some(session) = closes.forget(&request.session_id) {
-                        drop(session.try_send(SessionInput::Close { closed: None }));
+                        let close = SessionInput::Close { closed: None };
+                        send_when_room(&closes.group, session, close);
                     }
                     responder.respond(CloseSessionResponse::new())
                 },
@@ -202,7 +208,10 @@ impl EditorAgent {
                 async move |request: DeleteSessionRequest, responder, _| {
                     let agent = deletes.clone();
                     deletes.group.spawn("acp-delete", async move {
-                        drop(responder.respond_with_result(agent.delete(request.session_id).await));
+                        ignore_result(
+                            responder.respond_with_result(agent.delete(request.session_id).await),
+                            "an editor that is gone waits for no answer",
+                        );
                     });
                     Ok(())
                 },
@@ -211,8 +220,7 @@ impl EditorAgent {
             .on_receive_notification(
                 async move |request: CancelNotification, _| {
                     if let Some(session) = cancels.session(&request.session_id) {
-                        // A full queue holds prompts, of which only the first is answered.
-                        drop(session.try_send(SessionInput::Cancel));
+                        send_when_room(&cancels.group, session, SessionInput::Cancel);
                     }
                     Ok(())
                 },
@@ -222,8 +230,10 @@ impl EditorAgent {
     }
 
     fn initialize(&self, request: InitializeRequest) -> InitializeResponse {
-        // A second `initialize` does not change the capabilities.
-        drop(self.capabilities.set(request.client_capabilities));
+        ignore_result(
+            self.capabilities.set(request.client_capabilities),
+            "a second `initialize` does not change the capabilities",
+        );
         let prompts = PromptCapabilities::new().image(true).audio(true).embedded_context(true);
         let sessions = SessionCapabilities::new()
             .list(SessionListCapabilities::new())
@@ -256,11 +266,17 @@ impl EditorAgent {
             match agent.open(opening, servers, connection).await {
                 Ok((id, mut session)) => {
                     let answer = answer(id, session.read_options().await);
-                    drop(responder.respond(answer));
+                    ignore_result(
+                        responder.respond(answer),
+                        "an editor that is gone waits for no answer",
+                    );
                     session.offer_commands(agent.commands());
                     agent.group.spawn("acp-session", session.run(is_known));
                 }
-                Err(error) => drop(responder.respond_with_error(error)),
+                Err(error) => ignore_result(
+                    responder.respond_with_error(error),
+                    "an editor that is gone waits for no answer",
+                ),
             }
         });
     }
@@ -325,8 +341,10 @@ impl EditorAgent {
             let (closed, has_closed) = oneshot::channel();
             let close = SessionInput::Close { closed: Some(closed) };
             if session.send_async(close).await.is_ok() {
-                // The end of a session drops the sender.
-                has_closed.await.unwrap_or_default();
+                ignore_result(
+                    has_closed.await,
+                    "the end of a session drops the sender, and it is closed then, too",
+                );
             }
         }
         let client = self.connector.connect().await.map_err(failed)?;

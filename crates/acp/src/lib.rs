@@ -17,6 +17,7 @@ mod prompt;
 mod question;
 mod servers;
 mod session;
+mod session_queue;
 mod stdio;
 mod terminals;
 mod tool_calls;

@@ -17,6 +17,7 @@ use agent_client_protocol::v1::schema::{ContentBlock, PromptResponse, SessionUpd
 use avocet_gateway::{Client, ClientError, ClientMethod, DeliveryChunk, Incoming};
 use avocet_protocol::chat::Choice;
 use avocet_protocol::ids::{DeliveryId, MessageId, TurnId, WaitId};
+use avocet_protocol::ignore_result;
 use avocet_protocol::session::SessionServerStart;
 use avocet_protocol::store::MessageStatus;
 use avocet_protocol::tool::WaitKind;
@@ -191,7 +192,10 @@ impl EditorSession {
                     Ok(SessionInput::Cancel) => self.cancel().await,
                     Ok(SessionInput::Close { closed }) => {
                         self.close().await;
-                        return closed.map_or((), |closed| closed.send(()).unwrap_or_default());
+                        if let Some(closed) = closed {
+                            ignore_result(closed.send(()), "the editor that deletes it is gone");
+                        }
+                        return;
                     }
                     // The editor is gone, or has opened the session again. The turn goes on.
                     Err(_) => return self.leave(),

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, Read, Write};
 
 use agent_client_protocol::{ConnectTo, Lines};
+use avocet_protocol::ignore_result;
 use avocet_supervise::Group;
 use futures_util::{sink, stream};
 
@@ -70,7 +71,10 @@ impl StdioLines {
         });
         let lines = Lines::new(Box::pin(outgoing), Box::pin(incoming));
         let served = ConnectTo::<agent_client_protocol::Client>::connect_to(agent, lines).await;
-        written.recv_async().await.unwrap_or_default();
+        ignore_result(
+            written.recv_async().await,
+            "the thread sends nothing: its end closes the channel",
+        );
         served
     }
 }

@@ -1,9 +1,9 @@
 //! The help of the whole program: its commands in groups. clap itself lists commands in one group only.
 
 use std::ffi::OsString;
-use std::fmt::Write;
 use std::iter::once;
 
+use avocet_text::{append_line, append_text};
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches};
@@ -157,14 +157,13 @@ fn grouped_commands(command: &Command) -> String {
     let longest = commands.iter().map(|command| command.get_name().len()).max().unwrap_or_default();
     let mut list = String::new();
     for (title, names) in GROUPS {
-        // Writing to a `String` always succeeds.
-        write!(list, "\n{title}:\n").unwrap_or_default();
+        append_text(&mut list, format_args!("\n{title}:\n"));
         for command in names.iter().filter_map(|name| find_command(&commands, name)) {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
             let indent = longest + 4;
             let about = wrap_text(&about, indent, WIDTH);
             let name = command.get_name();
-            writeln!(list, "  {name:longest$}  {about}").unwrap_or_default();
+            append_line(&mut list, format_args!("  {name:longest$}  {about}"));
         }
     }
     list
@@ -179,7 +178,7 @@ fn wrap_text(text: &str, indent: usize, width: usize) -> String {
     let (mut wrapped, mut column) = (String::new(), indent);
     for word in text.split_whitespace() {
         if column > indent && column + 1 + word.len() > width {
-            write!(wrapped, "\n{:indent$}", "").unwrap_or_default();
+            append_text(&mut wrapped, format_args!("\n{:indent$}", ""));
             column = indent;
         } else if column > indent {
             wrapped.push(' ');

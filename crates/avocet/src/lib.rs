@@ -28,6 +28,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use avocet_protocol::ignore_result;
 use avocet_supervise::{Group, SystemClock};
 use clap::error::ErrorKind;
 
@@ -115,8 +116,10 @@ fn is_version_only() -> bool {
 /// Prints what [`Cli`] prints for `--version`.
 fn print_version() -> ExitCode {
     let line = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION"), "\n");
-    // A reader that stops early is no failure.
-    std::io::Write::write_all(&mut std::io::stdout(), line.as_bytes()).unwrap_or_default();
+    ignore_result(
+        std::io::Write::write_all(&mut std::io::stdout(), line.as_bytes()),
+        "a reader that stops early is no failure",
+    );
     ExitCode::SUCCESS
 }
 
@@ -130,8 +133,7 @@ fn report_usage(error: &clap::Error) -> ExitCode {
         let text = error.render().to_string();
         output::print_error(text.strip_prefix("error: ").unwrap_or(&text).trim_end());
     } else {
-        // A reader that stops early, as in `| head`, is no failure.
-        error.print().unwrap_or_default();
+        ignore_result(error.print(), "a reader that stops early, as in `| head`, is no failure");
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use avocet_config::{ConfigDocument, ConfigError, LogConfig, LogFormat};
 use avocet_protocol::clock::Clock;
+use avocet_protocol::ignore_result;
 use avocet_supervise::Group;
 use avocet_text::nearest;
 use serde_json::json;
@@ -170,8 +171,7 @@ type SetFilter = Box<dyn Fn(EnvFilter) -> bool + Send + Sync>;
 static SET_FILTER: OnceLock<SetFilter> = OnceLock::new();
 
 fn keep_level(set: SetFilter) {
-    // The log begins once for each process.
-    drop(SET_FILTER.set(set));
+    ignore_result(SET_FILTER.set(set), "the log begins once for each process");
 }
 
 /// Changes the level of the log to stderr. A log elsewhere keeps its level.
@@ -242,7 +242,7 @@ struct Remarks(flume::Sender<String>);
 impl Write for Remarks {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes).trim().to_owned();
-        drop(self.0.try_send(text));
+        ignore_result(self.0.try_send(text), "a chat that is behind misses the line");
         Ok(bytes.len())
     }
     fn flush(&mut self) -> io::Result<()> {

@@ -8,6 +8,7 @@ use std::panic::{PanicHookInfo, set_hook};
 use std::sync::{Arc, LazyLock};
 use std::thread;
 
+use avocet_protocol::ignore_result;
 use avocet_text::{Redactor, Secret, printable, printable_json};
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -140,8 +141,10 @@ impl<W: Write> Drop for EventWriter<W> {
     fn drop(&mut self) {
         let text = String::from_utf8_lossy(&self.text);
         let text = self.redactor.redact(&text);
-        // A failed write to the log is ignored, so that the program goes on.
-        self.to.write_all(self.form.printable(&text).as_bytes()).unwrap_or_default();
+        ignore_result(
+            self.to.write_all(self.form.printable(&text).as_bytes()),
+            "the program goes on without its log",
+        );
     }
 }
 

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use avocet_protocol::ignore_result;
 use avocet_supervise::Group;
 use parking_lot::{Condvar, Mutex};
 
@@ -13,6 +14,9 @@ use parking_lot::{Condvar, Mutex};
 const MAX_WAITING: usize = 1024 * 1024;
 /// The time that the end of the program waits for the queue to empty.
 const FLUSH_LIMIT: Duration = Duration::from_secs(2);
+
+/// The reason to ignore an error of standard error.
+const NO_READER: &str = "the reader is gone, and there is no other place to report it";
 
 static QUEUE: OnceLock<Arc<Queue>> = OnceLock::new();
 
@@ -27,11 +31,11 @@ pub(crate) fn start_queue(
     Ok(())
 }
 
-/// Writes a text as a whole. Errors are ignored, since there is no other place to report them.
+/// Writes a text as a whole.
 pub(crate) fn write(text: &str) {
     match QUEUE.get() {
         Some(queue) => queue.push(text),
-        None => io::stderr().lock().write_all(text.as_bytes()).unwrap_or_default(),
+        None => ignore_result(io::stderr().lock().write_all(text.as_bytes()), NO_READER),
     }
 }
 
@@ -90,8 +94,7 @@ impl Queue {
                 QueuedText::Lines(text) => text,
                 QueuedText::Dropped(count) => dropped(count),
             };
-            // An error means that the reader is gone.
-            to.write_all(text.as_bytes()).unwrap_or_default();
+            ignore_result(to.write_all(text.as_bytes()), NO_READER);
         }
     }
 

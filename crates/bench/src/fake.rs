@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Result;
+use avocet_protocol::ignore_result;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -55,8 +56,10 @@ pub(crate) async fn serve(options: FakeOptions) -> Result<()> {
 #[expect(clippy::disallowed_methods, reason = "a fake is not part of the daemon")]
 fn serve_connection(stream: TcpStream, answers: Arc<PreparedAnswers>) {
     tokio::spawn(async move {
-        // A daemon that stops breaks its connections.
-        drop(connection(stream, &answers).await);
+        ignore_result(
+            connection(stream, &answers).await,
+            "a daemon that stops breaks its connections",
+        );
     });
 }
 

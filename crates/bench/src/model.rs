@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use avocet_protocol::ignore_result;
 
 /// The behaviour of a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,8 +60,7 @@ impl ModelProcess {
 
 impl Drop for ModelProcess {
     fn drop(&mut self) {
-        // Fails only if the process has already ended.
-        drop(self.child.kill());
-        drop(self.child.wait());
+        ignore_result(self.child.kill(), "the process has ended already");
+        ignore_result(self.child.wait(), "the process has been waited for already");
     }
 }

@@ -10,6 +10,7 @@ use avocet_protocol::channel::{Attach, AttachPlatform, ForClient, Handover, Send
 use avocet_protocol::chat::{Attachment, ChatAddress, Content, LoadedFile, Receipt, SessionId};
 use avocet_protocol::clock::or_pending;
 use avocet_protocol::ids::{AccountName, ChannelName, PlatformId};
+use avocet_protocol::ignore_result;
 use avocet_protocol::turn::TurnEvent;
 use avocet_supervise::Group;
 use schemars::JsonSchema;
@@ -202,9 +203,12 @@ impl Connection {
         }
     }
 
-    /// Sends a notification for display only: a slow client misses some.
+    /// Sends a notification for display only.
     fn display(&self, method: &str, params: &impl Serialize) {
-        drop(self.lines.try_send(notification(method, params)));
+        ignore_result(
+            self.lines.try_send(notification(method, params)),
+            "a slow client misses some",
+        );
     }
 
     async fn hand_over(&self, kind: ClientKind, Handover { delivery, receipt }: Handover) {
@@ -261,17 +265,19 @@ impl Connection {
     pub(crate) fn receive(&self, id: &Value, result: Result<Value, RpcError>) {
         let id = id.as_str().unwrap_or_default();
         let open = self.open.lock().remove(id);
-        // The daemon may have stopped waiting.
+        const TOO_LATE: &str = "the daemon may have stopped waiting";
         match open {
             Some(ClientRequest::Chunk { receipt, .. }) => {
                 if let Some(outcome) = outcome(result) {
-                    drop(receipt.send(outcome));
+                    ignore_result(receipt.send(outcome), TOO_LATE);
                 }
             }
-            Some(ClientRequest::Piece(piece)) => drop(piece.send(piece_of(result))),
+            Some(ClientRequest::Piece(piece)) => {
+                ignore_result(piece.send(piece_of(result)), TOO_LATE)
+            }
             Some(ClientRequest::Editor(answer)) => answer.take_result(result),
             Some(ClientRequest::Events(answer)) => {
-                answer.send(result.is_ok()).unwrap_or_default();
+                ignore_result(answer.send(result.is_ok()), TOO_LATE);
             }
             None => {}
         }

@@ -1,13 +1,13 @@
 //! The protocol of programs that are channels: its version, the abilities of a program, and the
 //! state that it reports.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use avocet_methods::{Capability, PROTOCOL};
 use avocet_protocol::channel::{Health, SendError};
 use avocet_protocol::chat::{Choice, Content};
 use avocet_protocol::ids::{AccountName, ChannelName};
+use avocet_text::append_text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -90,7 +90,7 @@ pub(crate) fn as_plain_text(content: &Content, can: impl Fn(Capability) -> bool)
     }
     if !can(Capability::Choices) {
         for (number, Choice { label, says }) in (1..).zip(std::mem::take(&mut content.choices)) {
-            write!(lines, "\n{number}. {label}: {says}").unwrap_or_default();
+            append_text(&mut lines, format_args!("\n{number}. {label}: {says}"));
         }
     }
     if content.text.is_empty() {

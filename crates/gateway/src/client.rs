@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use avocet_methods::{ClientMethod, SocketMethod};
+use avocet_protocol::ignore_result;
 use avocet_protocol::turn::TurnEvent;
 use avocet_supervise::Group;
 use avocet_text::plain_json;
@@ -85,9 +86,11 @@ impl ChunkConfirmation {
         let response = RpcMessage::Response { id: self.id, result: Ok(json!({})) };
         let (written, is_written) = oneshot::channel();
         let line = LineToWrite { written: Some(written), ..response.into() };
-        // If the connection is lost, the daemon sends the chunk or the batch again.
         if self.lines.send_async(line).await.is_ok() {
-            is_written.await.unwrap_or_default();
+            ignore_result(
+                is_written.await,
+                "the connection is lost, and the daemon sends the chunk or the batch again",
+            );
         }
     }
 }
@@ -106,8 +109,7 @@ impl PendingRequests {
     fn answer(&mut self, id: &Value, result: Result<Value, RpcError>) {
         if let Some(number) = id.as_u64() {
             if let Some(request) = self.open.remove(&number) {
-                // The caller may have stopped waiting.
-                drop(request.send(result));
+                ignore_result(request.send(result), "the caller may have stopped waiting");
             }
             return;
         }
@@ -118,7 +120,7 @@ impl PendingRequests {
 
     fn answer_all(&mut self, result: &Result<Value, RpcError>) {
         for (_, request) in self.open.drain() {
-            drop(request.send(result.clone()));
+            ignore_result(request.send(result.clone()), "the caller may have stopped waiting");
         }
     }
 
@@ -152,7 +154,9 @@ impl Client {
         let (open, files) = (SharedRequests::default(), KeptFiles::default());
         let closed = CancellationToken::new();
         let writing = closed.clone().run_until_cancelled_owned(write(writer, to_write));
-        group.spawn("client-writer", async move { writing.await.unwrap_or_default() });
+        group.spawn("client-writer", async move {
+            writing.await;
+        });
         let reading = ClientReader {
             open: open.clone(),
             arrived,
@@ -161,7 +165,7 @@ impl Client {
         };
         let (pending, end) = (open.clone(), closed.clone());
         group.spawn("client-reader", async move {
-            end.run_until_cancelled(reading.read(reader)).await.unwrap_or_default();
+            end.run_until_cancelled(reading.read(reader)).await;
             pending.lock().end();
         });
         let next = AtomicU64::new(0);
@@ -247,8 +251,7 @@ async fn write(mut writer: OwnedWriteHalf, lines: flume::Receiver<LineToWrite>) 
             return;
         }
         if let Some(written) = written {
-            // The sender may have stopped waiting.
-            written.send(()).unwrap_or_default();
+            ignore_result(written.send(()), "the sender may have stopped waiting");
         }
     }
 }
@@ -285,16 +288,23 @@ impl ClientReader {
             }
             Ok(RpcMessage::Notification { method, params }) if method == "editor.output" => {
                 if let Ok(piece) = serde_json::from_value(params) {
-                    drop(self.arrived.send_async(Incoming::Output(piece)).await);
+                    self.pass_on(Incoming::Output(piece)).await;
                 }
             }
             Ok(RpcMessage::Notification { params, .. }) => {
                 if let Ok(event) = serde_json::from_value(params) {
-                    drop(self.arrived.send_async(Incoming::Event(event)).await);
+                    self.pass_on(Incoming::Event(event)).await;
                 }
             }
             Err(_) => {}
         }
+    }
+
+    async fn pass_on(&self, incoming: Incoming) {
+        ignore_result(
+            self.arrived.send_async(incoming).await,
+            "the client was dropped, and the daemon keeps what was not confirmed",
+        );
     }
 
     async fn take_request(&self, id: Value, method: &str, params: Value) {
@@ -302,21 +312,21 @@ impl ClientReader {
         if let Some(action) = parse_action(method, &params) {
             let reply = EditorReply { id, lines: self.lines.clone() };
             let call = EditorCall { action, reply };
-            drop(self.arrived.send_async(Incoming::Editor(call)).await);
+            self.pass_on(Incoming::Editor(call)).await;
             return;
         }
         let result = match method {
             "deliver" => {
                 let shown = confirmation(id);
                 if let Ok(chunk) = serde_json::from_value(params) {
-                    drop(self.arrived.send_async(Incoming::Deliver { chunk, shown }).await);
+                    self.pass_on(Incoming::Deliver { chunk, shown }).await;
                 }
                 return;
             }
             "events" => {
                 let confirmation = confirmation(id);
                 if let Ok(batch) = serde_json::from_value(params) {
-                    drop(self.arrived.send_async(Incoming::Events { batch, confirmation }).await);
+                    self.pass_on(Incoming::Events { batch, confirmation }).await;
                 }
                 return;
             }
@@ -326,7 +336,9 @@ impl ClientReader {
                 Err(RpcError::new(RpcError::METHOD, message))
             }
         };
-        // If the connection is lost, nothing waits for the answer.
-        drop(self.lines.send_async(RpcMessage::Response { id, result }.into()).await);
+        ignore_result(
+            self.lines.send_async(RpcMessage::Response { id, result }.into()).await,
+            "if the connection is lost, nothing waits for the answer",
+        );
     }
 }

@@ -29,6 +29,7 @@ use avocet_methods::{
 };
 use avocet_protocol::bus::{OrderHold, OrderTicket, PublishOrder};
 use avocet_protocol::ids::{AccountName, ChannelName};
+use avocet_protocol::ignore_result;
 use avocet_supervise::Group;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -103,8 +104,7 @@ struct RunningRequest {
 /// Sends a client the reason why its connection is refused.
 pub(crate) fn refuse(stream: &UnixStream, refusal: RpcError) {
     let line = RpcMessage::Response { id: Value::Null, result: Err(refusal) }.to_line();
-    // A new connection has room for a line. An error means that the client is gone.
-    drop(stream.try_write(&line));
+    ignore_result(stream.try_write(&line), "a new connection has room, so the client is gone");
 }
 
 /// The other end of a connection.
@@ -342,8 +342,7 @@ impl Connection {
     /// Sends a refusal that is the answer to all open requests.
     fn say_goodbye(&self, reason: RpcError) {
         let line = RpcMessage::Response { id: Value::Null, result: Err(reason) }.to_line();
-        // A client with a full queue of unread lines would miss this one too.
-        drop(self.lines.try_send(line));
+        ignore_result(self.lines.try_send(line), "a client that reads nothing misses this, too");
     }
 
     pub(crate) async fn respond(&self, id: Value, result: Result<Value, RpcError>) {
@@ -360,8 +359,7 @@ impl Connection {
     }
 
     pub(crate) async fn write(&self, line: Vec<u8>) {
-        // The writer ends only with the connection.
-        drop(self.lines.send_async(line).await);
+        ignore_result(self.lines.send_async(line).await, "the writer ends with the connection");
     }
 
     /// Gives later requests the rights of the named client.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use avocet_protocol::ignore_result;
 use avocet_protocol::tool::EditorError;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
@@ -24,8 +25,7 @@ impl EditorAnswer {
         // The change ends before the answer is seen.
         drop(change);
         let result = result.map_err(|error| EditorError::Refused(cut(&error.message)));
-        // Nothing waits for a late answer.
-        drop(answer.try_send(result));
+        ignore_result(answer.try_send(result), "nothing waits for a late answer");
     }
 }
 

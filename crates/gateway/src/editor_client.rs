@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use avocet_protocol::ignore_result;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -55,8 +56,10 @@ impl EditorReply {
             let error = RpcError::new(RpcError::PARAMS, "the text is too long for a line");
             line = RpcMessage::Response { id: self.id, result: Err(error) }.into();
         }
-        // If the connection is lost, nothing waits for the answer.
-        drop(self.lines.send_async(line).await);
+        ignore_result(
+            self.lines.send_async(line).await,
+            "if the connection is lost, nothing waits for the answer",
+        );
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use avocet_methods::{AttachEditor, EmptyAnswer};
 use avocet_protocol::chat::ChatAddress;
+use avocet_protocol::ignore_result;
 use avocet_protocol::tool::EditorError;
 use avocet_supervise::Group;
 use serde_json::{Value, json};
@@ -88,8 +89,10 @@ impl Connection {
                     () = ended.cancelled() => {}
                     () = clock.sleep(limit) => {}
                 }
-                // The answer may have come before.
-                drop(silent.try_send(Err(EditorError::Silent)));
+                ignore_result(
+                    silent.try_send(Err(EditorError::Silent)),
+                    "the answer may have come before",
+                );
             });
             let id = format!("editor-{}", uuid::Uuid::new_v4());
             self.request(id, method, params, ClientRequest::Editor(answer)).await;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use avocet_protocol::channel::{FetchError, ForClient, PieceRequest};
 use avocet_protocol::chat::{Receipt, SessionId};
+use avocet_protocol::ignore_result;
 use bytes::Bytes;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -43,8 +44,10 @@ pub(crate) fn confirm_deliveries(
                     biased;
                     item = handovers.recv_async() => match item {
                         Ok(ForClient::Chunk(handover)) => {
-                            // The delivery may have been abandoned.
-                            drop(handover.receipt.send(Ok(Receipt { platform_id: None })));
+                            ignore_result(
+                                handover.receipt.send(Ok(Receipt { platform_id: None })),
+                                "the delivery may have been abandoned",
+                            );
                         }
                         Ok(ForClient::Piece(request)) => answer_piece(&files, request),
                         Ok(ForClient::Typing(_)) => {}
@@ -65,6 +68,5 @@ fn answer_piece(files: &ChatFiles, PieceRequest { reference, offset, piece }: Pi
         bytes[start..bytes.len().min(start.saturating_add(PIECE))].to_vec()
     });
     let gone = || FetchError::Gone("the request that brought the file has ended".to_owned());
-    // The fetch may have been abandoned.
-    drop(piece.send(found.ok_or_else(gone)));
+    ignore_result(piece.send(found.ok_or_else(gone)), "the fetch may have been abandoned");
 }

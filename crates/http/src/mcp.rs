@@ -275,7 +275,7 @@ impl SocketMethods for HttpMethods {
                     feed.move_to(page.next);
                 }
             };
-            ended.run_until_cancelled(passing).await.unwrap_or_default();
+            ended.run_until_cancelled(passing).await;
         });
         Ok(SessionFeed { events, from, end })
     }

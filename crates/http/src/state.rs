@@ -9,6 +9,7 @@ use avocet_gateway::{
 use avocet_protocol::channel::ChannelWebhook;
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::daemon::EventMeter;
+use avocet_protocol::ignore_result;
 use avocet_protocol::store::MessageStatus;
 use avocet_protocol::turn::TurnEvent;
 use avocet_supervise::Group;
@@ -98,8 +99,7 @@ impl HttpState {
     ) -> Result<T, Problem> {
         let (result, received) = oneshot::channel();
         self.group.spawn(&format!("request-{name}"), async move {
-            // The client may be gone.
-            drop(result.send(work.await));
+            ignore_result(result.send(work.await), "the client may be gone");
         });
         let ended = |_| Problem::unavailable(format!("{name} ended without an answer"));
         received.await.map_err(ended)

@@ -1,9 +1,8 @@
 //! Turns of a conversation as text, and as JSON.
 
-use std::fmt::Write;
-
 use avocet_protocol::chat::LoggedInbound;
 use avocet_protocol::turn::{LoggedCall, Origin, TurnRecord};
+use avocet_text::append_line;
 use serde_json::{Value, json};
 
 /// The most characters of a call's arguments.
@@ -13,30 +12,30 @@ const MOST_CHARS: usize = 300;
 pub(crate) fn write_markdown(turns: &[TurnRecord]) -> String {
     let mut text = String::new();
     for turn in turns {
-        // Writing into a string cannot fail.
-        write_turn(&mut text, turn).unwrap_or_default();
+        write_turn(&mut text, turn);
     }
     text
 }
 
-fn write_turn(text: &mut String, turn: &TurnRecord) -> std::fmt::Result {
-    writeln!(text, "## {} ({})\n", turn.id, turn.state.word())?;
+fn write_turn(text: &mut String, turn: &TurnRecord) {
+    append_line(text, format_args!("## {} ({})\n", turn.id, turn.state.word()));
     match &turn.origin {
         Origin::Messages(messages) => {
-            messages.iter().try_for_each(|message| write_message(text, message))?;
+            messages.iter().for_each(|message| write_message(text, message));
         }
-        Origin::Child { parent, prompt, .. } => writeln!(text, "**{parent}:** {prompt}\n")?,
+        Origin::Child { parent, prompt, .. } => {
+            append_line(text, format_args!("**{parent}:** {prompt}\n"));
+        }
     }
     for step in &turn.steps {
         if !step.text.trim().is_empty() {
-            writeln!(text, "**avocet:** {}\n", step.text)?;
+            append_line(text, format_args!("**avocet:** {}\n", step.text));
         }
-        step.calls.iter().try_for_each(|call| write_call(text, call))?;
-        step.steered.iter().try_for_each(|message| write_message(text, message))?;
+        step.calls.iter().for_each(|call| write_call(text, call));
+        step.steered.iter().for_each(|message| write_message(text, message));
     }
-    match &turn.notice {
-        Some(notice) => writeln!(text, "*{notice}*\n"),
-        None => Ok(()),
+    if let Some(notice) = &turn.notice {
+        append_line(text, format_args!("*{notice}*\n"));
     }
 }
 
@@ -45,11 +44,11 @@ fn sender_name(message: &LoggedInbound) -> &str {
     sender.name.as_deref().unwrap_or(sender.id.as_str())
 }
 
-fn write_message(text: &mut String, message: &LoggedInbound) -> std::fmt::Result {
-    writeln!(text, "**{}:** {}\n", sender_name(message), message.model_text())
+fn write_message(text: &mut String, message: &LoggedInbound) {
+    append_line(text, format_args!("**{}:** {}\n", sender_name(message), message.model_text()));
 }
 
-fn write_call(text: &mut String, call: &LoggedCall) -> std::fmt::Result {
+fn write_call(text: &mut String, call: &LoggedCall) {
     let arguments = Value::Object(call.call.arguments.to_object()).to_string();
     let shown: String = arguments.chars().take(MOST_CHARS).collect();
     let more = if shown.len() < arguments.len() { "…" } else { "" };
@@ -58,7 +57,7 @@ fn write_call(text: &mut String, call: &LoggedCall) -> std::fmt::Result {
         Some(_) => "failed",
         None => "open",
     };
-    writeln!(text, "- `{}` {outcome}: `{shown}{more}`\n", call.call.name)
+    append_line(text, format_args!("- `{}` {outcome}: `{shown}{more}`\n", call.call.name));
 }
 
 /// Describes a turn as JSON: messages and answer, without the steps between.

@@ -5,7 +5,6 @@
     reason = "roots and sampling are deprecated in the newest protocol, and servers use them"
 )]
 
-use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +13,7 @@ use avocet_protocol::clock::Clock;
 use avocet_protocol::model::NoSample;
 use avocet_protocol::turn::TurnEvent;
 use avocet_supervise::RepeatedLines;
+use avocet_text::append_text;
 use rmcp::model::{
     ClientCapabilities, CreateMessageRequestMethod, CreateMessageRequestParams,
     CreateMessageResult, ElicitRequestParams, ElicitResult, ElicitationAction,
@@ -209,8 +209,7 @@ fn file_uri(path: &Path) -> String {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
                 uri.push(char::from(*byte));
             }
-            // Writing to a `String` cannot fail.
-            other => write!(uri, "%{other:02X}").unwrap_or_default(),
+            other => append_text(&mut uri, format_args!("%{other:02X}")),
         }
     }
     uri

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::ignore_result;
 use avocet_protocol::tool::{McpState, McpToolState, ToolContext, ToolError};
 use avocet_supervise::{Backoff, Group, RepeatedLines};
 use avocet_text::Redactor;
@@ -123,7 +124,8 @@ impl ConfiguredServer {
     /// Connects once, without a restart after a failure, so that the server states its requirements.
     pub(crate) async fn connect_once(&self) {
         if let Some(endpoint) = &self.endpoint {
-            drop(self.open(endpoint, Arc::default()).await);
+            let opened = self.open(endpoint, Arc::default()).await;
+            ignore_result(opened, "a failed attempt shows the requirements, too");
         }
     }
 
@@ -139,9 +141,9 @@ impl ConfiguredServer {
     /// The reason, as a sentence.
     pub(crate) async fn open_link(self: &Arc<Self>) -> Result<Arc<ServerLink>, String> {
         let (this, (sender, opened)) = (self.clone(), oneshot::channel());
-        // A caller that stops waiting does not interrupt the start.
         self.group.spawn(&format!("start of MCP server {}", self.name), async move {
-            drop(sender.send(this.connect_now().await));
+            let opened = this.connect_now().await;
+            ignore_result(sender.send(opened), "a start goes on if its caller stops waiting");
         });
         opened.await.unwrap_or_else(|_| Err("the server or the daemon is stopping".to_owned()))
     }
@@ -153,9 +155,7 @@ impl ConfiguredServer {
         {
             return Ok(link.clone());
         }
-        let Some(endpoint) = &self.endpoint else {
-            return Err(NO_ENDPOINT.to_owned());
-        };
+        let Some(endpoint) = &self.endpoint else { return Err(NO_ENDPOINT.to_owned()) };
         let now = self.clock.elapsed();
         if now < life.retry_at {
             let pause = (life.retry_at - now).as_secs() + 1;
@@ -164,8 +164,7 @@ impl ConfiguredServer {
         }
         self.set_state(McpState::Starting, None);
         let list_changed = Arc::new(Notify::new());
-        let opened = self.open(endpoint, list_changed.clone()).await;
-        match opened {
+        match self.open(endpoint, list_changed.clone()).await {
             Ok(link) => {
                 let link = Arc::new(link);
                 (life.link, life.started_at) = (Some(link.clone()), self.clock.elapsed());

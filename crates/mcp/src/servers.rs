@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use async_trait::async_trait;
 use avocet_net::HttpClient;
 use avocet_protocol::clock::Clock;
+use avocet_protocol::ignore_result;
 use avocet_protocol::tool::{
     McpError, McpServerStatus, McpServers, McpState, McpToolState, McpToolView, McpTransport,
     OutsideTool, ToolSource,
@@ -134,8 +135,7 @@ impl McpClient {
     /// Starts the servers that run with the daemon, and those whose tools are unknown. `services` answer
     /// the own requests of servers.
     pub fn start(&self, services: McpServices) {
-        // A second start changes nothing.
-        drop(self.shared.services.set(services));
+        ignore_result(self.shared.services.set(services), "a second start changes nothing");
         self.all_servers().values().for_each(ConfiguredServer::begin_with_daemon);
     }
 

@@ -16,11 +16,7 @@ impl McpClient {
     #[must_use]
     pub fn with_session_servers(&self, name: &str, servers: Vec<McpServerParts>) -> Self {
         let shared = &self.shared;
-        let services = OnceLock::new();
-        if let Some(known) = shared.services.get() {
-            // A new lock is empty.
-            drop(services.set(known.clone()));
-        }
+        let services = shared.services.get().cloned().map_or_else(OnceLock::new, OnceLock::from);
         let shared = SharedParts {
             tokens: shared.tokens.clone(),
             has_logins: false,

@@ -34,6 +34,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use avocet_protocol::access::Trust;
+use avocet_protocol::ignore_result;
 use cap_std::fs::{Dir, File};
 use parking_lot::Mutex;
 use rustix::fs::{XattrFlags, fgetxattr, fsetxattr, lgetxattr, lsetxattr, setxattr};
@@ -155,7 +156,10 @@ impl FileProvenance {
     /// Makes the file system update a directory's time.
     pub(crate) fn touch_directory(&self, directory: &Dir) {
         if self.marks {
-            probe_attributes(directory).unwrap_or_default();
+            ignore_result(
+                probe_attributes(directory),
+                "the time stays then, and files written just before count as the program's",
+            );
         }
     }
 

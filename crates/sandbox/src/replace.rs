@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use avocet_protocol::ignore_result;
 use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt, Permissions, PermissionsExt};
 
 /// The ending of the names of temporary files.
@@ -44,8 +45,10 @@ pub(crate) fn replace_file(
         parent.rename(&temporary, parent, name)
     })();
     if written.is_err() {
-        // If this fails, a write of a later process removes the file.
-        parent.remove_file(&temporary).unwrap_or_default();
+        ignore_result(
+            parent.remove_file(&temporary),
+            "a write of a later process removes the file",
+        );
     }
     written?;
     parent.open(".")?.sync_all()
@@ -57,7 +60,7 @@ fn remove_left_over(parent: &Dir, prefix: &str, own: &str) {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if is_temporary(&name, prefix) && !name.starts_with(own) {
-            parent.remove_file(&*name).unwrap_or_default();
+            ignore_result(parent.remove_file(&*name), "the next write tries again");
         }
     }
 }

@@ -3,7 +3,6 @@
 
 mod find;
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use avocet_protocol::access::{PermissionMode, Role, Roles, Trust};
@@ -13,6 +12,7 @@ use avocet_protocol::chat::{ChatKind, Content, Inbound, LoggedInbound, Outcome, 
 use avocet_protocol::store::{CommandAction, CommandEffect, SessionStatus, StoreError};
 use avocet_protocol::turn::{TurnEvent, TurnEvents};
 use avocet_supervise::{CaughtPanic, catch_panic};
+use avocet_text::append_text;
 
 use crate::command_plan::CommandPlan;
 use crate::lane::Lanes;
@@ -334,8 +334,7 @@ fn list_commands(is_owner: bool, chat: ChatKind) -> String {
     let usable = COMMANDS.iter().filter(|command| command.is_for(is_owner, chat));
     for CommandHelp { name, argument, help } in usable.map(|command| command.shown) {
         let space = if argument.is_empty() { "" } else { " " };
-        // Writing to a `String` cannot fail.
-        write!(text, "\n/{name}{space}{argument}: {help}").unwrap_or_default();
+        append_text(&mut text, format_args!("\n/{name}{space}{argument}: {help}"));
     }
     text
 }
@@ -385,11 +384,11 @@ fn status_text(parts: &SessionParts, session: &SessionId, status: &SessionStatus
     let mut text = facts.sentences();
     let configured = parts.agents.now().of_session(session, status).run.effort;
     if status.effort.or(configured).is_some() {
-        // Writing to a `String` cannot fail.
-        write!(text, " {}.", think::describe_effort(status.effort, configured)).unwrap_or_default();
+        let effort = think::describe_effort(status.effort, configured);
+        append_text(&mut text, format_args!(" {effort}."));
     }
     if status.permission_mode != PermissionMode::Default {
-        write!(text, " {}.", mode::describe_mode(status.permission_mode)).unwrap_or_default();
+        append_text(&mut text, format_args!(" {}.", mode::describe_mode(status.permission_mode)));
     }
     if status.trust == Trust::Low {
         text.push_str(READ_OTHERS);

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use avocet_protocol::chat::{Outcome, SessionId};
+use avocet_protocol::ignore_result;
 use avocet_protocol::turn::{AnswerRequest, TurnEvent, TurnEvents};
 use avocet_supervise::KeyedListeners;
 use parking_lot::Mutex;
@@ -179,8 +180,10 @@ impl Events {
         let listeners = (!is_thought).then(|| self.listeners.listeners_of(session));
         let all = listeners.into_iter().flatten().chain(self.with_thoughts.listeners_of(session));
         for listener in all {
-            // A listener that is too far behind misses the event.
-            drop(listener.try_send(event.clone()));
+            ignore_result(
+                listener.try_send(event.clone()),
+                "a listener that is too far behind misses the event",
+            );
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The chat command `/job`.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use avocet_protocol::bus::PublishError;
@@ -9,6 +8,7 @@ use avocet_protocol::ids::{DedupeKey, JobId};
 use avocet_protocol::job::JobControl;
 use avocet_protocol::store::{JobChat, JobLimits, JobRules, JobStatus, StoreError, SubmittedJob};
 use avocet_protocol::turn::TurnRecord;
+use avocet_text::append_line;
 
 use crate::SessionParts;
 use crate::command_plan::CommandPlan;
@@ -150,8 +150,7 @@ fn calls_text(turn: &TurnRecord) -> String {
     let hidden = calls.len().saturating_sub(SHOWN_CALLS);
     let mut text = String::new();
     if hidden > 0 {
-        // Writing to a `String` always succeeds.
-        writeln!(text, "{hidden} calls before these").unwrap_or_default();
+        append_line(&mut text, format_args!("{hidden} calls before these"));
     }
     for call in &calls[hidden..] {
         let arguments = serde_json::Value::Object(call.call.arguments.to_object());
@@ -161,7 +160,7 @@ fn calls_text(turn: &TurnRecord) -> String {
             Some(result) if result.ok => "✓",
             Some(_) => "✗",
         };
-        writeln!(text, "{mark} {} {arguments}", call.call.name).unwrap_or_default();
+        append_line(&mut text, format_args!("{mark} {} {arguments}", call.call.name));
     }
     text
 }

@@ -1,7 +1,6 @@
 //! The summary at the end of a job: changed files, commands, the last test run, the cost.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
 use avocet_agent::{FailedTurn, TurnEnd, UsageMeter};
 use avocet_protocol::clock::Timestamp;
@@ -11,6 +10,7 @@ use avocet_protocol::job::{
 use avocet_protocol::model::thousands;
 use avocet_protocol::store::{Answer, StoreError, Total};
 use avocet_protocol::turn::{LoggedCall, ResultKind, TurnRecord};
+use avocet_text::append_line;
 use serde_json::Value;
 
 use crate::SessionParts;
@@ -215,8 +215,7 @@ fn push_list(text: &mut String, title: &str, mut items: Vec<String>) {
 }
 
 fn push_line(text: &mut String, line: &str) {
-    // Writing to a `String` always succeeds.
-    writeln!(text, "{line}").unwrap_or_default();
+    append_line(text, format_args!("{line}"));
 }
 
 #[cfg(test)]

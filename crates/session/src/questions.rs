@@ -11,6 +11,7 @@ use avocet_protocol::bus::{Deliveries, Destinations};
 use avocet_protocol::chat::{Choice, Content};
 use avocet_protocol::clock::{Clock, within};
 use avocet_protocol::ids::DedupeKey;
+use avocet_protocol::ignore_result;
 use avocet_protocol::store::Outbox;
 use avocet_protocol::tool::{
     AnswerCheck, AnswerOption, AskPerson, PersonAnswer, PersonQuestion, UnansweredQuestion,
@@ -143,9 +144,9 @@ impl TakenAnswer {
         }
     }
 
-    /// Lets the call continue. The call may have ended meanwhile.
+    /// Lets the call continue.
     pub(crate) fn resume_call(self) {
-        drop(self.to.send(self.answer));
+        ignore_result(self.to.send(self.answer), "the call may have ended meanwhile");
     }
 }
 

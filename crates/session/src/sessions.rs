@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use avocet_bus::{WakeReceiver, WakeUp};
 use avocet_protocol::ids::TurnId;
+use avocet_protocol::ignore_result;
 use avocet_protocol::store::StoreError;
 use avocet_supervise::Group;
 use avocet_supervise::fail_point::{FailMoment, pass_in_task};
@@ -137,8 +138,7 @@ async fn listen(
             () = stop.cancelled() => return,
             ping = pings.recv_async() => {
                 let Ok(ping) = ping else { return };
-                // The caller may have stopped waiting for the answer.
-                ping.send(()).unwrap_or_default();
+                ignore_result(ping.send(()), "the caller may have stopped waiting for the answer");
                 continue;
             }
             () = lanes.parts.running.tasks_started.notified() => {

@@ -1,6 +1,5 @@
 //! `/tasks` and the port behind `avocet tasks`: the child turns of a conversation.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -9,6 +8,7 @@ use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::TurnId;
 use avocet_protocol::store::{CancelledTask, CommandAction, StoreError, TaskPage, TaskView, Tasks};
 use avocet_protocol::turn::{TurnEvent, TurnEvents, TurnState};
+use avocet_text::append_text;
 
 use crate::SessionParts;
 use crate::command_plan::CommandPlan;
@@ -90,11 +90,11 @@ fn task_state(task: &TaskView) -> String {
 fn describe_task(task: &TaskView, now: Timestamp) -> String {
     let mut text = task_line(task, now);
     if let Some(agent) = &task.agent {
-        write!(text, "\nProfile: {agent}").unwrap_or_default();
+        append_text(&mut text, format_args!("\nProfile: {agent}"));
     }
-    write!(text, "\nTask: {}", cut_beginning(&task.task)).unwrap_or_default();
+    append_text(&mut text, format_args!("\nTask: {}", cut_beginning(&task.task)));
     if let Some(result) = &task.result {
-        write!(text, "\nResult: {}", cut_beginning(result)).unwrap_or_default();
+        append_text(&mut text, format_args!("\nResult: {}", cut_beginning(result)));
     }
     text
 }

@@ -1,11 +1,10 @@
 //! `/usage`: shows the cost of a conversation and, to owners in private, of all conversations.
 
-use std::fmt::Write;
-
 use avocet_protocol::access::Role;
 use avocet_protocol::chat::{ChatKind, SessionId};
 use avocet_protocol::model::thousands;
 use avocet_protocol::store::{StoreError, Total, UsageBy, UsageRow};
+use avocet_text::append_line;
 
 use crate::SessionParts;
 
@@ -47,19 +46,18 @@ pub(crate) async fn usage_reply(
         push_total(&mut text, "All conversations today", &all, &day);
         push_models(&mut text, &list(UsageBy::Model, 0).await?);
     } else if !day.is_empty() {
-        // Writing to a `String` cannot fail.
-        writeln!(text, "All conversations share the budget of a day{day}.").unwrap_or_default();
+        append_line(&mut text, format_args!("All conversations share the budget of a day{day}."));
     }
     Ok(text.trim_end().to_owned())
 }
 
 fn push_total(text: &mut String, what: &str, total: &Total, budget: &str) {
-    writeln!(text, "{what}: {}{budget}.", describe_total(total)).unwrap_or_default();
+    append_line(text, format_args!("{what}: {}{budget}.", describe_total(total)));
 }
 
 fn push_models(text: &mut String, rows: &[UsageRow]) {
     for UsageRow { of, total, .. } in rows {
-        writeln!(text, "- `{of}`: {}", describe_total(total)).unwrap_or_default();
+        append_line(text, format_args!("- `{of}`: {}", describe_total(total)));
     }
 }
 

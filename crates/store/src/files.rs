@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use avocet_protocol::ignore_result;
+
 use crate::OpenError;
 use crate::error::unusable_path;
 
@@ -52,9 +54,12 @@ pub(crate) fn sync_directory(file: &Path) -> Result<(), OpenError> {
     synced.map_err(|error| unusable_path(directory, error))
 }
 
-/// Removes an incomplete database. The next attempt overwrites remaining files.
+/// Removes an incomplete database.
 pub(crate) fn remove_with_journal(path: &Path) {
     for suffix in ["", "-journal"] {
-        fs::remove_file(with_suffix(path, suffix)).unwrap_or_default();
+        ignore_result(
+            fs::remove_file(with_suffix(path, suffix)),
+            "the next attempt overwrites remaining files",
+        );
     }
 }

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
+use avocet_protocol::ignore_result;
 use avocet_protocol::store::StoreError;
 use avocet_supervise::Group;
 use rusqlite::Connection;
@@ -50,8 +51,10 @@ impl ReaderPool {
     ) -> Result<T> {
         let (sender, answer) = oneshot::channel();
         let job: Job = Box::new(move |db| {
-            // The caller may have stopped waiting for the answer.
-            drop(sender.send(run_consistent(db, work)));
+            ignore_result(
+                sender.send(run_consistent(db, work)),
+                "the caller may have stopped waiting for the answer",
+            );
         });
         self.queue.send_async(job).await.map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)?

@@ -3,6 +3,7 @@
 use std::hash::Hash;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use avocet_protocol::ignore_result;
 use dashmap::DashMap;
 
 /// Below this number of keys, there is no search for keys without listeners.
@@ -43,7 +44,9 @@ impl<K: Eq + Hash, T> KeyedListeners<K, T> {
             self.sweep_at.store(FEW.max(2 * self.by_key.len()), Ordering::Relaxed);
         }
         let (listener, items) = flume::bounded(behind);
-        first.into_iter().for_each(|item| drop(listener.try_send(item)));
+        for item in first {
+            ignore_result(listener.try_send(item), "the queue is full, or its receiver is gone");
+        }
         self.by_key.entry(key).or_default().push(listener);
         items
     }

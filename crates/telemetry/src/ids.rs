@@ -43,7 +43,6 @@ pub(crate) fn span_id(log: &str, of: SpanOf) -> String {
 fn hexadecimal_id<const BYTES: usize>(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     digest.iter().take(BYTES).fold(String::with_capacity(2 * BYTES), |mut digits, byte| {
-        // Writing to a string cannot fail.
         append_text(&mut digits, format_args!("{byte:02x}"));
         digits
     })

@@ -4,8 +4,8 @@ use std::fmt::{Arguments, Write};
 
 /// Appends what `format!` would return, without a second string.
 pub fn append_text(text: &mut String, arguments: Arguments<'_>) {
-    // A string takes every text, so only a faulty `Display` could fail here.
-    text.write_fmt(arguments).unwrap_or_default();
+    let written = text.write_fmt(arguments);
+    debug_assert!(written.is_ok(), "a string takes every text, so a `Display` is faulty");
 }
 
 /// Appends a line and its end.

@@ -34,7 +34,6 @@ pub fn printable_json(json: &str) -> Cow<'_, str> {
             continue;
         }
         for unit in c.encode_utf16(&mut [0; 2]) {
-            // Writing to a `String` always succeeds.
             append_text(&mut escaped, format_args!("\\u{unit:04x}"));
         }
     }

@@ -1,10 +1,9 @@
 //! The JSON Schema of a tool's arguments, made from their type. The model sees it, and the registry
 //! validates calls with it.
 
-use std::fmt::Write;
-
 use avocet_protocol::access::Trust;
 use avocet_protocol::tool::UNTRUSTED_TOOL;
+use avocet_text::append_text;
 use jsonschema::Validator;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -187,8 +186,7 @@ pub(crate) fn describe_arguments(schema: &Value) -> String {
         let comma = if line.len() > 1 { ", " } else { "" };
         let kind = kind(property);
         let optional = if required(name) { "" } else { " (optional)" };
-        // Writing to a `String` always succeeds.
-        write!(line, "{comma}\"{name}\": {kind}{optional}").unwrap_or_default();
+        append_text(&mut line, format_args!("{comma}\"{name}\": {kind}{optional}"));
     }
     line.push('}');
     line

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use avocet_protocol::channel::SendError;
 use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ignore_result;
 use avocet_text::plain_io;
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
@@ -146,7 +147,7 @@ impl Folders {
         let mut error_file = to.clone().into_os_string();
         error_file.push(".error");
         // Something else may have this name: a link would lead elsewhere, and a pipe would block.
-        drop(fs::remove_file(&error_file));
+        ignore_result(fs::remove_file(&error_file), "what stays makes `create_new` below fail");
         let written = File::create_new(&error_file).and_then(|mut file| writeln!(file, "{reason}"));
         if let Err(error) = written {
             tracing::warn!(file = ?error_file, error = plain_io(&error), "cannot write the reason");
@@ -169,8 +170,10 @@ impl Folders {
             fs::rename(&temporary, &path)
         };
         write().map_err(|error| {
-            // Frees the space if the disk is full.
-            drop(fs::remove_file(&temporary));
+            ignore_result(
+                fs::remove_file(&temporary),
+                "this frees the space on a full disk; the caller gets the first error",
+            );
             SendError::Failed(failed("write", &path, &error))
         })?;
         // From here on, a reader can have seen the file.

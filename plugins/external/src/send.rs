@@ -11,6 +11,7 @@ use avocet_protocol::channel::{
 use avocet_protocol::chat::{ChatAddress, Content, Delivery, Receipt};
 use avocet_protocol::daemon::Check;
 use avocet_protocol::ids::{AccountName, ChannelName};
+use avocet_protocol::ignore_result;
 use avocet_supervise::KeyedListeners;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -149,8 +150,10 @@ impl Channel for External {
 
     async fn typing(&self, chat: &ChatAddress) {
         if let Some(client) = self.clients(chat).next() {
-            // A client that is behind does not need it.
-            drop(client.try_send(ForClient::Typing(chat.clone())));
+            ignore_result(
+                client.try_send(ForClient::Typing(chat.clone())),
+                "a client that is behind does not need it",
+            );
         }
     }
 

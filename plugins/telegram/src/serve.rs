@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use avocet_channel_kit::Stopped;
 use avocet_protocol::channel::{ChannelError, WebhookError};
+use avocet_protocol::ignore_result;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use teloxide::payloads::GetWebhookInfo;
@@ -63,16 +64,24 @@ impl Receiver<'_> {
                     self.telegram.health.works();
                     failures.reset();
                     endpoint.took();
-                    // The request may have been abandoned; its update is committed.
-                    drop(result.send(Ok(())));
+                    ignore_result(
+                        result.send(Ok(())),
+                        "the request may have been abandoned; its update is committed",
+                    );
                     self.answer(press).await;
                 }
                 Err(Stopped::Requested) => {
-                    drop(result.send(unavailable("the daemon is stopping")));
+                    ignore_result(
+                        result.send(unavailable("the daemon is stopping")),
+                        "the request may have been abandoned; Telegram sends the update again",
+                    );
                     return Err(Stopped::Requested);
                 }
                 Err(Stopped::Failed(error)) => {
-                    drop(result.send(unavailable("the log cannot be written at present")));
+                    ignore_result(
+                        result.send(unavailable("the log cannot be written at present")),
+                        "the request may have been abandoned; Telegram sends the update again",
+                    );
                     self.note_refused(&error, &mut failures);
                 }
             }

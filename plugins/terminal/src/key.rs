@@ -1,13 +1,14 @@
 //! A key of a terminal.
 
+use avocet_protocol::ignore_result;
+
 /// Lets the keyboard read on after [`Key::OpenEditor`]. Until then, an editor gets the keys.
 #[derive(Debug, Clone)]
 pub struct KeyGate(pub(crate) flume::Sender<()>);
 
 impl KeyGate {
     pub(crate) fn open(&self) {
-        // The keyboard is gone if the terminal is.
-        self.0.try_send(()).unwrap_or_default();
+        ignore_result(self.0.try_send(()), "the keyboard is gone if the terminal is");
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use async_trait::async_trait;
+use avocet_protocol::ignore_result;
 use avocet_supervise::Group;
 use avocet_text::printable;
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -80,10 +81,9 @@ impl KeyReader {
 }
 
 impl Drop for Keyboard {
-    /// Ignores errors: a terminal that is gone has no mode.
     fn drop(&mut self) {
-        write(END_REPORTS).unwrap_or_default();
-        disable_raw_mode().unwrap_or_default();
+        ignore_result(write(END_REPORTS), "a terminal that is gone has no mode");
+        ignore_result(disable_raw_mode(), "a terminal that is gone has no mode");
     }
 }
 

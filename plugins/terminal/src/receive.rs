@@ -3,6 +3,7 @@
 use std::io::{self, BufRead};
 
 use async_trait::async_trait;
+use avocet_protocol::ignore_result;
 use avocet_supervise::Group;
 use tokio::sync::oneshot;
 
@@ -42,8 +43,10 @@ struct LineReader {
 impl LineReader {
     async fn next(&self) -> TypedLine {
         let (sender, answer) = oneshot::channel();
-        // If the thread is gone, the input has ended.
-        drop(self.requests.send_async(sender).await);
+        ignore_result(
+            self.requests.send_async(sender).await,
+            "if the thread is gone, the input has ended, and `sender` is dropped",
+        );
         TypedLine(answer.await.unwrap_or(TypedEvent::End))
     }
 

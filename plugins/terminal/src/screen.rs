@@ -4,6 +4,7 @@
 use std::fmt;
 use std::io::Write;
 
+use avocet_protocol::ignore_result;
 use avocet_text::printable;
 
 use crate::live::{LiveParts, LiveScreen};
@@ -64,10 +65,9 @@ impl Screen {
     }
 }
 
-/// Ignores errors: if the reader is gone, the input ends soon.
 fn write_line(out: &mut Box<dyn Write + Send>, text: &str) {
     let written = writeln!(out, "{}", printable(text)).and_then(|()| out.flush());
-    written.unwrap_or_default();
+    ignore_result(written, "if the reader is gone, the input ends soon");
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use avocet_protocol::channel::{
 };
 use avocet_protocol::chat::ChatAddress;
 use avocet_protocol::clock::{Clock, Timestamp};
+use avocet_protocol::ignore_result;
 use avocet_supervise::run_blocking;
 use avocet_text::plain_io;
 
@@ -118,8 +119,7 @@ struct UnfinishedFile(PathBuf);
 
 impl Drop for UnfinishedFile {
     fn drop(&mut self) {
-        // A finished file has another name.
-        drop(fs::remove_file(&self.0));
+        ignore_result(fs::remove_file(&self.0), "a finished file has another name");
     }
 }
 

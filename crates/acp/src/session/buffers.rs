@@ -3,6 +3,7 @@
 use agent_client_protocol::v1::schema::{ReadTextFileRequest, WriteTextFileRequest};
 use avocet_gateway::{AttachEditor, Client, EditorAction, EditorCall, OutputPiece};
 use avocet_protocol::chat::SessionId;
+use avocet_protocol::ignore_result;
 
 use super::EditorSession;
 use crate::editor::Editor;
@@ -40,8 +41,10 @@ impl EditorSession {
             answer(editor, call).await;
             Ok(())
         };
-        // The editor is gone, and with it this program.
-        self.editor.connection.spawn(serving).unwrap_or_default();
+        ignore_result(
+            self.editor.connection.spawn(serving),
+            "the editor is gone, and with it this program",
+        );
     }
 }
 

@@ -1,13 +1,12 @@
 //! `avocet approvals`: the calls that wait for a person's approval. Uses the socket of a running
 //! daemon, else the log itself.
 
-use std::fmt::Write;
-
 use avocet_gateway::{ApprovalPorts, ClientMethod, Decide, ListApprovals, RunMethod, run_method};
 use avocet_protocol::access::{ApprovalDecision, OpenApproval};
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::WaitId;
 use avocet_session::Decisions;
+use avocet_text::append_line;
 use clap::{Args, Subcommand};
 
 use crate::cli::reach::{all_rows, call_daemon_or_log};
@@ -94,18 +93,17 @@ fn approvals_text(open: &[OpenApproval], now: Timestamp) -> String {
     let mut text = String::new();
     for OpenApproval { id, session, tool, arguments, grant, expires_at, .. } in open {
         let left = format_span(now.until(*expires_at).as_secs());
-        // Writing to a `String` always succeeds.
-        writeln!(text, "{id}  {tool}  in {session}  (denied in {left})").unwrap_or_default();
+        append_line(&mut text, format_args!("{id}  {tool}  in {session}  (denied in {left})"));
         for (key, value) in arguments {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             let value = value.replace('\n', "\n      ");
-            writeln!(text, "    {key}: {value}").unwrap_or_default();
+            append_line(&mut text, format_args!("    {key}: {value}"));
         }
         let session = match grant {
             Some(_) => "  (--session: for similar calls too)",
             None => "",
         };
-        writeln!(text, "    avocet approvals approve {id}{session}").unwrap_or_default();
+        append_line(&mut text, format_args!("    avocet approvals approve {id}{session}"));
     }
     text
 }

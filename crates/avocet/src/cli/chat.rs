@@ -9,6 +9,7 @@ use std::time::Duration;
 use avocet_gateway::{ListSessions, ShowStatus};
 use avocet_protocol::daemon::{ChannelStatus, DaemonStatus};
 use avocet_protocol::ids::{IdError, SenderId};
+use avocet_protocol::ignore_result;
 use avocet_terminal::{
     AttentionSign, ChatEnd, Completer, ConversationEntry, EditorAccess, Input, KeyGate, Keyboard,
     Lines, LiveParts, Look, Screen, TerminalChat, TerminalChatParts, TerminalConfig, TerminalSize,
@@ -147,8 +148,10 @@ async fn run_chat(
     let mut pressed = tokio::signal::unix::signal(SignalKind::interrupt())?;
     context.root.spawn("interrupts", async move {
         while pressed.recv().await.is_some() {
-            // Several presses before the first is handled count as one.
-            interrupt.try_send(()).unwrap_or_default();
+            ignore_result(
+                interrupt.try_send(()),
+                "several presses before the first is handled count as one",
+            );
         }
     });
     // The daemon names the users of its socket by their user id.

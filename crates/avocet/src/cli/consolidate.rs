@@ -1,6 +1,5 @@
 //! `avocet memory consolidate`: lets a model tidy memories now, and shows the difference.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use avocet_gateway::run_method;
@@ -8,6 +7,7 @@ use avocet_protocol::memory::{
     ConsolidateRequest, ConsolidationReport, ReportedEdit, ReportedMemory,
 };
 use avocet_protocol::store::MemoryScope;
+use avocet_text::append_line;
 use clap::Args;
 
 use crate::cli::reach::call_daemon_or_log;
@@ -56,12 +56,11 @@ fn reports_text(reports: &[ConsolidationReport], dry_run: bool) -> String {
     }
     let mut text = String::new();
     for ConsolidationReport { scope, shown, edits, error } in reports {
-        // Writing to a `String` always succeeds.
-        writeln!(text, "{scope}: the model read {shown} memories").unwrap_or_default();
+        append_line(&mut text, format_args!("{scope}: the model read {shown} memories"));
         if let Some(error) = error {
-            writeln!(text, "  failed, nothing was changed: {error}").unwrap_or_default();
+            append_line(&mut text, format_args!("  failed, nothing was changed: {error}"));
         } else if edits.is_empty() {
-            writeln!(text, "  no changes").unwrap_or_default();
+            append_line(&mut text, format_args!("  no changes"));
         }
         edits.iter().for_each(|edit| add_edit(&mut text, edit, dry_run || error.is_some()));
     }
@@ -78,11 +77,11 @@ fn add_edit(text: &mut String, edit: &ReportedEdit, is_proposal: bool) {
             changes.join(", ")
         }
     };
-    writeln!(text, "  {kind} ({end})").unwrap_or_default();
+    append_line(text, format_args!("  {kind} ({end})"));
     let lines = before.iter().map(|one| ("-", one)).chain(after.iter().map(|one| ("+", one)));
     for (sign, ReportedMemory { id, text: said }) in lines {
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        writeln!(text, "    {sign} {id} {said}").unwrap_or_default();
+        append_line(text, format_args!("    {sign} {id} {said}"));
     }
 }
 

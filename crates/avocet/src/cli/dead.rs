@@ -1,7 +1,5 @@
 //! `avocet dead`: failed messages. Uses the socket of a running daemon, else the log itself.
 
-use std::fmt::Write;
-
 use avocet_gateway::{
     ClientMethod, DeadLetterPorts, DropDeadLetter, ListDeadLetters, MOST_ROWS, NamedDeadLetter,
     RetryDeadLetter, RunMethod, ShowDeadLetter, run_method,
@@ -9,7 +7,7 @@ use avocet_gateway::{
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::store::{DeadId, DeadLetter, DeadReason};
 use avocet_session::DeadLetterDesk;
-use avocet_text::PlainTable;
+use avocet_text::{PlainTable, append_line};
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 
@@ -161,8 +159,7 @@ fn letter_text(letter: &DeadLetter, zone: &TimeZone) -> String {
     };
     let mut shown = format!("{id} {}: {why}\n", reason.word());
     let mut line = |name: &str, value: &str| {
-        // Writing to a `String` always succeeds.
-        writeln!(shown, "{name}: {value}").unwrap_or_default();
+        append_line(&mut shown, format_args!("{name}: {value}"));
     };
     line("chat", &chat.to_string());
     line("time", &format_moment(*at, zone));

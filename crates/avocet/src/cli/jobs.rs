@@ -2,7 +2,6 @@
 //! the log itself.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use avocet_protocol::ids::{DedupeKey, JobId, SenderId};
 use avocet_protocol::model::{Money, thousands};
 use avocet_protocol::store::{JobLimits, JobRules, JobState, JobStatus, SubmittedJob};
 use avocet_session::{JobDesk, no_agent};
-use avocet_text::PlainTable;
+use avocet_text::{PlainTable, append_line};
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
@@ -310,9 +309,8 @@ fn job_text(job: &JobStatus, zone: &TimeZone) -> String {
     let JobStatus { id, state, rules, usage, .. } = job;
     let limits = &rules.limits;
     let mut text = String::new();
-    // Writing to a `String` always succeeds.
     let mut line = |name: &str, value: &str| {
-        writeln!(text, "{name:<11}{value}").unwrap_or_default();
+        append_line(&mut text, format_args!("{name:<11}{value}"));
     };
     line(&id.to_string(), state.word());
     line("agent", &rules.agent);

@@ -15,6 +15,7 @@ use avocet_gateway::{
 use avocet_protocol::chat::{ChatAddress, SessionId};
 use avocet_protocol::clock::{Clock, Timestamp};
 use avocet_protocol::ids::{DedupeKey, DeliveryId, MessageId};
+use avocet_protocol::ignore_result;
 use avocet_protocol::store::{MessageStatus, SessionSummary, UsageBy, UsageRow};
 use avocet_protocol::turn::TurnRecord;
 use avocet_supervise::{Backoff, Group};
@@ -163,7 +164,10 @@ impl DaemonLink {
     }
 
     fn add_remark(&self, text: &str) {
-        self.remarks.0.try_send(text.to_owned()).unwrap_or_default();
+        ignore_result(
+            self.remarks.0.try_send(text.to_owned()),
+            "a full queue shows enough remarks already",
+        );
     }
 
     fn notice_of(&self, incoming: Incoming) -> Option<DaemonNotice> {

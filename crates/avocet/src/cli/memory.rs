@@ -2,7 +2,6 @@
 //! log; a change goes through a running daemon.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use avocet_gateway::{
     AddMemory, ClientMethod, ForgetMemory, MemoryPorts, NoParams, RunMethod, SyncMemories,
@@ -15,7 +14,7 @@ use avocet_protocol::store::{
     ScopeFilter, WrittenMemory,
 };
 use avocet_store::SqliteStore;
-use avocet_text::PlainTable;
+use avocet_text::{PlainTable, append_line};
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 use serde::Serialize;
@@ -277,11 +276,10 @@ fn changes_text(changes: &[MemoryChange], zone: &TimeZone) -> String {
             MemoryAuthor::File(_) => "a person, in the memory file".to_owned(),
             author => author.to_string(),
         };
-        // Writing to a `String` always succeeds.
-        writeln!(text, "{id}  {at}  {memory} {kind} by {author}").unwrap_or_default();
+        append_line(&mut text, format_args!("{id}  {at}  {memory} {kind} by {author}"));
         for (sign, version) in [("-", before), ("+", after)] {
             for line in version.iter().flat_map(|version| version.text.lines()) {
-                writeln!(text, "  {sign} {line}").unwrap_or_default();
+                append_line(&mut text, format_args!("  {sign} {line}"));
             }
         }
     }
@@ -314,11 +312,11 @@ fn memories_markdown(memories: &[Memory], zone: &TimeZone) -> String {
     }
     let mut text = String::from("# Memory\n");
     for (scope, memories) in sections {
-        writeln!(text, "\n## {scope}\n").unwrap_or_default();
+        append_line(&mut text, format_args!("\n## {scope}\n"));
         for Memory { id, text: said, trust, source, .. } in memories {
             let (trust, written) = (trust.word(), format_moment(source.written_at, zone));
             let said = said.lines().collect::<Vec<_>>().join("\n  ");
-            writeln!(text, "- {said} ({id}, {written}, trust {trust})").unwrap_or_default();
+            append_line(&mut text, format_args!("- {said} ({id}, {written}, trust {trust})"));
         }
     }
     text

@@ -1,8 +1,6 @@
 //! `avocet pair`, `avocet people` and `avocet link`: admitted people, and chats that share a
 //! session. Uses the socket of a running daemon, else the log itself.
 
-use std::fmt::Write;
-
 use avocet_gateway::{
     AddLink, Approve, ClientMethod, Deny, ListLinks, ListPairings, ListPeople, NoParams, Remove,
     RemoveLink, RunMethod, run_method,
@@ -10,7 +8,7 @@ use avocet_gateway::{
 use avocet_protocol::access::{AccessControl, ChatLink, Pairing, Person, PersonId};
 use avocet_protocol::chat::ChatAddress;
 use avocet_protocol::clock::Timestamp;
-use avocet_text::PlainTable;
+use avocet_text::{PlainTable, append_line};
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 
@@ -199,8 +197,7 @@ fn links_text(links: &[ChatLink]) -> String {
     }
     let mut text = String::new();
     for ChatLink { chat, session } in links {
-        // Writing to a `String` always succeeds.
-        writeln!(text, "{chat} speaks in the session {session}").unwrap_or_default();
+        append_line(&mut text, format_args!("{chat} speaks in the session {session}"));
     }
     text
 }

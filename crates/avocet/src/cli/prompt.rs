@@ -1,6 +1,5 @@
 //! `avocet prompt`: shows the next request of a session, and the tokens of each part.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use avocet_agent::{ModelTask, PromptPart, PromptReport};
@@ -12,7 +11,7 @@ use avocet_protocol::store::{Query, SessionStatus};
 use avocet_protocol::tool::ToolSpec;
 use avocet_protocol::turn::{Origin, SessionReports, TurnRecord, TurnState, Undelivered};
 use avocet_store::SqliteStore;
-use avocet_text::PlainTable;
+use avocet_text::{PlainTable, append_text};
 use clap::Args;
 use serde_json::json;
 
@@ -137,13 +136,17 @@ fn prompt_text(prompt: &PromptReport) -> String {
     text.push_str(&rows.collect::<PlainTable>().to_string());
     for message in &request.messages {
         let (who, said) = message_text(message);
-        // Writing to a `String` always succeeds.
-        write!(text, "\n── {who} ──\n{said}\n").unwrap_or_default();
+        append_text(&mut text, format_args!("\n── {who} ──\n{said}\n"));
     }
     for tool in request.tools.iter() {
         let (name, description, bytes) = (&tool.name, &tool.description, tool.bytes());
-        write!(text, "\n── tool {name}, {bytes} bytes ──\n{description}\n{}\n", tool.parameters)
-            .unwrap_or_default();
+        append_text(
+            &mut text,
+            format_args!(
+                "\n── tool {name}, {bytes} bytes ──\n{description}\n{}\n",
+                tool.parameters
+            ),
+        );
     }
     if !request.deferred.is_empty() {
         text.push_str("\n── deferred tools, by group ──\n");
@@ -167,7 +170,10 @@ fn message_text(message: &Message) -> (String, String) {
             for call in calls {
                 let arguments = serde_json::Value::Object(call.arguments.clone());
                 let line = if said.is_empty() { "" } else { "\n" };
-                write!(said, "{line}→ {} {} {arguments}", call.id, call.name).unwrap_or_default();
+                append_text(
+                    &mut said,
+                    format_args!("{line}→ {} {} {arguments}", call.id, call.name),
+                );
             }
             ("assistant".to_owned(), said)
         }

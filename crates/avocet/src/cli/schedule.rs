@@ -1,7 +1,6 @@
 //! `avocet schedule`: reminders and tasks at set times. Uses the socket of a running daemon, else
 //! the log itself.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use avocet_gateway::{
@@ -16,7 +15,7 @@ use avocet_protocol::schedule::{
     AddSchedule, CatchUp, Recurrence, Schedule, ScheduleCommand, ScheduleControl, ScheduleRun,
     ScheduledWork, ShownSchedule, TimesRequest,
 };
-use avocet_text::PlainTable;
+use avocet_text::{PlainTable, append_line};
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 
@@ -256,8 +255,7 @@ fn shown_text(shown: &ShownSchedule, zone: &TimeZone) -> String {
         let (due, result) = (format_moment(*due, zone), result.word());
         let skipped =
             if *skipped > 0 { format!(", {skipped} missed before") } else { String::new() };
-        // Writing to a `String` always succeeds.
-        writeln!(text, "{due}  {result}{skipped}").unwrap_or_default();
+        append_line(&mut text, format_args!("{due}  {result}{skipped}"));
     }
     text
 }

@@ -2,14 +2,12 @@
 
 mod export;
 
-use std::fmt::Write;
-
 use avocet_gateway::{DeleteSession, MOST_ROWS, ShowSession, run_method};
 use avocet_protocol::chat::{LoggedInbound, SessionId};
 use avocet_protocol::ids::TurnId;
 use avocet_protocol::store::{Query, SessionRow, SessionSummary, TranscriptPage};
 use avocet_protocol::turn::{CallState, LoggedCall, Origin, TurnRecord};
-use avocet_text::PlainTable;
+use avocet_text::{PlainTable, append_line};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::tz::TimeZone;
 use serde_json::json;
@@ -357,8 +355,7 @@ fn push_said(text: &mut String, who: &str, what: &str) {
 }
 
 fn push_line(text: &mut String, line: &str) {
-    // Writing to a `String` always succeeds.
-    writeln!(text, "{line}").unwrap_or_default();
+    append_line(text, format_args!("{line}"));
 }
 
 fn shorten_value(value: &str) -> String {

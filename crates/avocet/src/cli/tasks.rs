@@ -1,8 +1,6 @@
 //! `avocet tasks`: the tasks that agents have given to sub-agents. Uses the socket of a running
 //! daemon, else the log itself.
 
-use std::fmt::Write;
-
 use avocet_gateway::{
     CancelTask, ClientMethod, ListTasks, NamedTask, RunMethod, ShowTask, TaskPorts, run_method,
 };
@@ -13,7 +11,7 @@ use avocet_protocol::model::thousands;
 use avocet_protocol::store::TaskView;
 use avocet_protocol::turn::TurnState;
 use avocet_session::TaskControl;
-use avocet_text::PlainTable;
+use avocet_text::{PlainTable, append_line};
 use clap::Subcommand;
 
 use crate::cli::reach::call_daemon_or_log;
@@ -122,8 +120,7 @@ fn task_text(task: &TaskView, now: Timestamp) -> String {
     let TaskView { id, parent, session, own_session, agent, steps, total, .. } = task;
     let mut text = format!("{id} {}: {}, {}\n", task.name(), task_state(task), task_age(task, now));
     let mut line = |name: &str, value: &str| {
-        // Writing to a `String` always succeeds.
-        writeln!(text, "{name}: {value}").unwrap_or_default();
+        append_line(&mut text, format_args!("{name}: {value}"));
     };
     line("conversation", &format!("{session}, started by {parent}"));
     line("transcript", &format!("avocet sessions show {own_session}"));

@@ -9,6 +9,7 @@ use avocet_config::{ConfigDocument, ConfigError, UnresolvedValue};
 use avocet_protocol::daemon::{
     ConfigCheck, ConfigFault, ConfigFileError, ConfigText, MAX_CONFIG_BYTES, ShownConfig,
 };
+use avocet_protocol::ignore_result;
 use avocet_sandbox::digest_bytes;
 use avocet_text::plain_io;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -253,7 +254,7 @@ impl Target {
             fs::rename(&temporary, file)
         };
         if let Err(error) = finish() {
-            fs::remove_file(&temporary).unwrap_or_default();
+            ignore_result(fs::remove_file(&temporary), "the caller gets the error of the write");
             return Err(error);
         }
         File::open(directory)?.sync_all()

@@ -16,6 +16,7 @@ use avocet_mcp::{
 };
 use avocet_protocol::clock::Clock;
 use avocet_protocol::daemon::Check;
+use avocet_protocol::ignore_result;
 use avocet_protocol::tool::{McpServerStatus, McpServers, McpState};
 use avocet_sandbox::{
     ProgramEnd, ProgramRequest, ProgramRights, ProgramSandbox, ProgramStreams, ReachedHosts,
@@ -229,8 +230,7 @@ impl ChildProgram for SandboxedProgram {
                 stdout: Box::new(stdout),
                 stderr: Box::new(stderr),
             };
-            // A client that is gone has cancelled the program.
-            drop(streams.send(ours));
+            ignore_result(streams.send(ours), "a client that is gone has cancelled the program");
         };
         let (ended, ()) = tokio::join!(sandbox.run_with_streams(request, sender), hand_over);
         match ended {

@@ -11,6 +11,7 @@ use avocet_protocol::daemon::{
     ChannelStatus, Check, Checkup, DaemonStatus, LastExchanges, Live, ProviderStatus, Report,
     TelemetryStatus,
 };
+use avocet_protocol::ignore_result;
 use avocet_protocol::store::{Query, StoreError};
 use avocet_protocol::tool::McpServers;
 use avocet_session::Agents;
@@ -53,7 +54,10 @@ impl Report for Reporter {
         let data_dir: &Path = &configuration.data_dir;
         if store.last_writes().failures_in_a_row() > 0 && !disk::is_full(data_dir) {
             // Without pending writes, only this attempt finds out that there is room again.
-            store.try_write().await.unwrap_or_default();
+            ignore_result(
+                store.try_write().await,
+                "the store counts a failure, and this status shows it",
+            );
         }
         let redactor = redaction::shared_redactor();
         let providers = configuration.settings.providers.keys();

@@ -1,10 +1,9 @@
 //! Texts for the model that are common to the dialects: the list of tools, the rules, and the
 //! results of calls.
 
-use std::fmt::Write;
-
 use avocet_protocol::model::SentCall;
 use avocet_protocol::tool::{ToolSpec, is_rare};
+use avocet_text::append_line;
 use serde_json::{Map, Value, json};
 
 use super::{AnsweredCall, schema};
@@ -68,12 +67,11 @@ fn list_tool(tool: &ToolSpec, with_aliases: bool) -> String {
         };
         let flags = if with_aliases { list_flags(property) } else { String::new() };
         let about = property["description"].as_str().unwrap_or_default().replace('\n', " ");
-        // Writing to a `String` cannot fail.
         let about = if about.is_empty() { about } else { format!(": {about}") };
-        writeln!(text, "- {name} ({kind}{optional}{flags}){about}").unwrap_or_default();
+        append_line(&mut text, format_args!("- {name} ({kind}{optional}{flags}){about}"));
         if let Some(values) = property["enum"].as_array() {
             let values: Vec<String> = values.iter().map(Value::to_string).collect();
-            writeln!(text, "  One of {}.", values.join(", ")).unwrap_or_default();
+            append_line(&mut text, format_args!("  One of {}.", values.join(", ")));
         }
     }
     text

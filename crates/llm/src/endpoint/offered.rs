@@ -1,8 +1,7 @@
 //! Reads the whole list of the models that a provider offers, page by page.
 
-use std::fmt::Write;
-
 use avocet_protocol::model::{ModelError, Price};
+use avocet_text::append_text;
 use serde_json::Value;
 
 use super::{ModelEndpoint, StreamedAnswer};
@@ -107,8 +106,7 @@ fn encode_url_value(value: &str) -> String {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
                 text.push(char::from(byte));
             }
-            // Writing to a `String` always succeeds.
-            other => write!(text, "%{other:02X}").unwrap_or_default(),
+            other => append_text(&mut text, format_args!("%{other:02X}")),
         }
     }
     text

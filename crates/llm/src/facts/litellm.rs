@@ -2,9 +2,9 @@
 //! (`model_prices_and_context_window.json`).
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use avocet_protocol::model::decode_json;
+use avocet_text::append_line;
 use serde_json::Value;
 
 use super::bad_catalogue::BadCatalogue;
@@ -86,10 +86,9 @@ pub(super) fn make_catalogue(
         format!("avocet models 1\nsource {}\ndate {}\n", one_line(source), one_line(date));
     for (_, host) in HOSTS {
         let Some(models) = sections.get(host) else { continue };
-        // Writing to a `String` always succeeds.
-        writeln!(text, "\n[{host}]").unwrap_or_default();
+        append_line(&mut text, format_args!("\n[{host}]"));
         for (name, values) in models {
-            writeln!(text, "{name} {values}").unwrap_or_default();
+            append_line(&mut text, format_args!("{name} {values}"));
         }
     }
     Ok(text)

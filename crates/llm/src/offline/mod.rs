@@ -5,7 +5,6 @@
 mod command;
 mod config;
 
-use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use avocet_protocol::model::{
     Price, without_marks,
 };
 use avocet_protocol::tool::ToolSpec;
+use avocet_text::append_line;
 use serde_json::Value;
 
 use command::OfflineCommand;
@@ -192,8 +192,7 @@ fn help_text(tools: &[ToolSpec]) -> String {
     let mut tools: Vec<&ToolSpec> = tools.iter().collect();
     tools.sort_unstable_by(|one, other| one.name.cmp(&other.name));
     for tool in tools {
-        // Writing to a `String` cannot fail.
-        writeln!(text, "- `{}`", command::usage_line(tool)).unwrap_or_default();
+        append_line(&mut text, format_args!("- `{}`", command::usage_line(tool)));
     }
     text.push_str("\nAnything else tells you how to configure a model. `/help` lists the commands of the chat.");
     text

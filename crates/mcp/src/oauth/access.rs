@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use avocet_net::Url;
 use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ignore_result;
 use avocet_supervise::Group;
 use avocet_text::Secret;
 use parking_lot::Mutex;
@@ -249,7 +250,10 @@ impl ServerAccess {
         // A caller that stops waiting does not interrupt the renewal: the server has ended the old
         // refresh token, and the new one would be lost.
         self.parts.group.spawn(&format!("token of MCP server {}", self.parts.server), async move {
-            drop(sender.send(this.renew_now(old.as_ref()).await));
+            ignore_result(
+                sender.send(this.renew_now(old.as_ref()).await),
+                "a caller may have stopped waiting; the token is saved all the same",
+            );
         });
         let stopping = |_| Err(RenewError::Later("the daemon is stopping".to_owned()));
         renewed.await.unwrap_or_else(stopping)

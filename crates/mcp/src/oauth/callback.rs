@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::ignore_result;
 use avocet_supervise::Group;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -67,7 +68,10 @@ impl CallbackListener {
             self.group.spawn("login in a browser", async move {
                 // A browser may open connections that it never uses.
                 if let Ok(Some(request)) = within(clock.as_ref(), LIMIT, query_of(stream)).await {
-                    drop(sender.send(request).await);
+                    ignore_result(
+                        sender.send(request).await,
+                        "the login has ended with another request",
+                    );
                 }
             });
         }
@@ -79,7 +83,10 @@ impl CallbackListener {
         } else {
             response_page("400 Bad Request", "This address is of another login.")
         };
-        within(self.clock.as_ref(), LIMIT, write(stream, page)).await.unwrap_or_default();
+        ignore_result(
+            within(self.clock.as_ref(), LIMIT, write(stream, page)).await,
+            "the login has arrived, also if the browser does not read the page",
+        );
     }
 }
 
@@ -106,9 +113,8 @@ async fn query_of(mut stream: TcpStream) -> Option<(String, TcpStream)> {
 }
 
 async fn write(mut stream: TcpStream, page: String) {
-    // The browser may be gone.
-    drop(stream.write_all(page.as_bytes()).await);
-    drop(stream.shutdown().await);
+    ignore_result(stream.write_all(page.as_bytes()).await, "the browser may be gone");
+    ignore_result(stream.shutdown().await, "the browser may be gone");
 }
 
 fn response_page(status: &str, text: &str) -> String {

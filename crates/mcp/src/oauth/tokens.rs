@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ignore_result;
 use avocet_supervise::run_blocking;
 use avocet_text::{Secret, plain_io};
 use rustix::fs::OFlags;
@@ -152,7 +153,7 @@ impl TokenWriter {
             let new = self.file.with_extension(format!("{}.new", uuid::Uuid::new_v4()));
             let written = self.write_new(&new);
             if written.is_err() {
-                fs::remove_file(&new).unwrap_or_default();
+                ignore_result(fs::remove_file(&new), "the caller gets the error of the write");
             }
             written
         };

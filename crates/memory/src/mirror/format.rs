@@ -1,14 +1,13 @@
 //! The format of a memory file: a heading with the scope, a mark of the last change that it shows, and
 //! a list. Each entry begins with a mark of its memory; an entry without one is new.
 
-use std::fmt::Write;
-
 use avocet_protocol::access::Trust;
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::store::{
     FileEntry, MAX_MEMORY_BYTES, Memory, MemoryScope, ScopeMemories, ShownChange, ShownMemory,
     visible_text,
 };
+use avocet_text::append_text;
 
 const HEADING: &str = "# Memory: ";
 /// Begins the line with the last change that a file shows.
@@ -204,11 +203,10 @@ fn push_entry(file: &mut String, memory: &Memory) {
     let Memory { id, text, trust, source, revision, .. } = memory;
     let written = jiff::Timestamp::from_millisecond(source.written_at.0).unwrap_or_default();
     let (trust, date) = (trust.word(), written.strftime("%F"));
-    // Writing to a `String` always succeeds.
-    write!(file, "- <!-- {id} r{revision} {trust} {date} ").unwrap_or_default();
+    append_text(file, format_args!("- <!-- {id} r{revision} {trust} {date} "));
     if let Some(person) = &source.said_by {
         // The name must not end the comment.
-        write!(file, "{} ", person.to_string().replace('>', "_")).unwrap_or_default();
+        append_text(file, format_args!("{} ", person.to_string().replace('>', "_")));
     }
     file.push_str(COMMENT_END);
     for (number, line) in visible_text(text).lines().enumerate() {

@@ -1,10 +1,11 @@
 //! The configuration of a git repository: finds the entries that make git run something, and writes
 //! the configuration without them. git-config(1) describes the syntax.
 
-use std::fmt::Write as _;
 use std::iter::Peekable;
 use std::path::{Component, Path};
 use std::str::Chars;
+
+use avocet_text::append_line;
 
 use super::harmless::is_listed;
 
@@ -259,7 +260,7 @@ pub(crate) fn write_config<'e>(entries: impl Iterator<Item = &'e ConfigEntry>) -
                 Some(subsection) => format!("[{section} \"{}\"]", escape_value(subsection)),
                 None => format!("[{section}]"),
             };
-            writeln!(text, "{header}").unwrap_or_default();
+            append_line(&mut text, format_args!("{header}"));
             last = Some((section, subsection));
         }
         match value {
@@ -268,9 +269,9 @@ pub(crate) fn write_config<'e>(entries: impl Iterator<Item = &'e ConfigEntry>) -
                     .replace('\n', "\\n")
                     .replace('\t', "\\t")
                     .replace('\u{8}', "\\b");
-                writeln!(text, "\t{name} = \"{value}\"").unwrap_or_default();
+                append_line(&mut text, format_args!("\t{name} = \"{value}\""));
             }
-            None => writeln!(text, "\t{name}").unwrap_or_default(),
+            None => append_line(&mut text, format_args!("\t{name}")),
         }
     }
     text

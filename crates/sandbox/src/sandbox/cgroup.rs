@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use avocet_protocol::ignore_result;
 use parking_lot::Mutex;
 
 use super::mounts::unescape_field;
@@ -171,8 +172,10 @@ impl SandboxCgroup {
 
 impl Drop for SandboxCgroup {
     fn drop(&mut self) {
-        // Linux before 5.14 lacks `cgroup.kill`; there the lifeline alone kills the processes.
-        write_kernel_file(&self.place, "cgroup.kill", "1").unwrap_or_default();
+        ignore_result(
+            write_kernel_file(&self.place, "cgroup.kill", "1"),
+            "Linux before 5.14 lacks this file; there the lifeline alone kills the processes",
+        );
         if fs::remove_dir(&self.place).is_err() && self.place.exists() {
             // Processes may take a moment to die; then the group is removed when the next sandbox
             // is made.

@@ -9,6 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use avocet_protocol::ignore_result;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
     RulesetCreatedAttr, Scope, path_beneath_rules,
@@ -43,7 +44,10 @@ pub(super) fn run(plan: &SandboxPlan) -> Result<(), StageError> {
     changed.map_err(|error| program_fault(plan, &error))?;
     // If memory is short, the program is killed first: the stages have to report, and the daemon
     // has to live.
-    fs::write("/proc/self/oom_score_adj", "500").unwrap_or_default();
+    ignore_result(
+        fs::write("/proc/self/oom_score_adj", "500"),
+        "a system that forbids it chooses by itself what it kills first",
+    );
     set_limits(plan.limits).context("limits")?;
     if plan.isolation == Isolation::Landlock {
         // The filter lets programs set only modes that give rights to the owner alone. New files

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::clock::Clock;
+use avocet_protocol::ignore_result;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
@@ -133,11 +134,13 @@ impl ProgramSandbox {
         let (mut ours, theirs) = socket_pair().map_err(start_error)?;
         let handed_over = async {
             if let Ok(taken) = take_streams(&ours).await {
-                // A receiver that is gone closes the streams, which the program notices.
-                drop(streams.send(taken));
+                ignore_result(
+                    streams.send(taken),
+                    "a receiver that is gone closes the streams, which the program notices",
+                );
             }
             // The stages write nothing else, so this waits for their end.
-            ours.read_u8().await.map(drop).unwrap_or_default();
+            ignore_result(ours.read_u8().await, "an end of the stages is an error of this read");
         };
         let (ended, exceeded) = self.run_stages(&request, theirs, true, handed_over).await?;
         let mut output = SandboxOutput::new(request.output);
@@ -341,14 +344,19 @@ fn output_pipe() -> io::Result<(Receiver, Stdio)> {
 }
 
 async fn kill_supervisor(supervisor: &mut Child) -> io::Result<()> {
-    // If the supervisor has closed its output, it ends by itself.
-    supervisor.start_kill().unwrap_or_default();
+    ignore_result(
+        supervisor.start_kill(),
+        "a supervisor that has closed its output ends by itself",
+    );
     supervisor.wait().await.map(drop)
 }
 
 async fn read_report(from: impl AsyncRead + Unpin, lines: &mut Vec<u8>) {
     // Only stages write to this stream, so the limit never blocks the program.
-    from.take(MAX_REPORT).read_to_end(lines).await.unwrap_or_default();
+    ignore_result(
+        from.take(MAX_REPORT).read_to_end(lines).await,
+        "the lines before the error are the report; without one, the end of the process counts",
+    );
 }
 
 /// Parses the first line. Each stage reports once, and the stage closest to the cause reports

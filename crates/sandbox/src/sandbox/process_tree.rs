@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Read;
 
+use avocet_protocol::ignore_result;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
@@ -29,8 +30,10 @@ pub(super) fn kill_below() {
     let own = Pid::this();
     loop {
         for pid in processes_below(own.as_raw()).into_iter().chain(children_of("self")) {
-            // The process may have ended by itself.
-            kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap_or_default();
+            ignore_result(
+                kill(Pid::from_raw(pid), Signal::SIGKILL),
+                "the process may have ended by itself",
+            );
         }
         // This reaps dead processes, waits for dying ones, and fails when none is left.
         match waitpid(None, None::<WaitPidFlag>) {

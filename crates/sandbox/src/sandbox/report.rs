@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::Write;
 
+use avocet_protocol::ignore_result;
 use serde::{Deserialize, Serialize};
 
 /// The end of a sandbox, as one line of JSON on the standard error of its stages.
@@ -30,11 +31,11 @@ pub(crate) enum SharedLimit {
 }
 
 impl StageReport {
-    /// Writes the line. Errors are ignored: without a reader the report is useless.
+    /// Writes the line.
     pub(super) fn write_to(&self, to: &mut impl Write) {
         let mut line = serde_json::to_string(self).unwrap_or_default();
         line.push('\n');
-        to.write_all(line.as_bytes()).unwrap_or_default();
+        ignore_result(to.write_all(line.as_bytes()), "without a reader the report is useless");
     }
 }
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use avocet_protocol::ignore_result;
 use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::utsname::uname;
@@ -140,12 +141,17 @@ fn mount_processes(most: u64, shared: u64) -> nix::Result<()> {
     mount(Some("proc"), &proc, Some("proc"), flags, NONE)?;
     if counts_by_namespace(&uname()?.release().to_string_lossy()) {
         // This binds root, too, unlike `RLIMIT_NPROC`.
-        fs::write(proc.join("sys/kernel/pid_max"), most.max(LEAST_PIDS).to_string())
-            .unwrap_or_default();
+        ignore_result(
+            fs::write(proc.join("sys/kernel/pid_max"), most.max(LEAST_PIDS).to_string()),
+            "`RLIMIT_NPROC` and the control group limit the processes, too",
+        );
     }
-    // Segments outlive their writers. Before Linux 6.11 only root may set this limit.
+    // Segments outlive their writers.
     let pages = (shared >> 12).max(1).to_string();
-    fs::write(proc.join("sys/kernel/shmall"), pages).unwrap_or_default();
+    ignore_result(
+        fs::write(proc.join("sys/kernel/shmall"), pages),
+        "before Linux 6.11 only root may set this limit",
+    );
     for name in ["bus", "fs", "irq", "sys", "sysrq-trigger"] {
         let place = proc.join(name);
         if place.exists() {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::fd::RawFd;
 
+use avocet_protocol::ignore_result;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use rustix::thread::{
@@ -54,8 +55,10 @@ fn close_inherited() {
     let open = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let numbers = open.filter_map(|entry| entry.file_name().to_str()?.parse::<RawFd>().ok());
     for number in numbers.filter(|number| *number > 2).collect::<Vec<_>>() {
-        // The file of the directory itself is closed already.
-        nix::unistd::close(number).unwrap_or_default();
+        ignore_result(
+            nix::unistd::close(number),
+            "the file of the directory itself is closed already",
+        );
     }
 }
 

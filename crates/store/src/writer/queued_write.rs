@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use avocet_protocol::ignore_result;
 use avocet_protocol::store::StoreError;
 use tokio::sync::oneshot;
 
@@ -64,7 +65,9 @@ where
             (Some(result), Ok(())) => result,
             (None, Ok(())) => Err(StoreError::Internal(format!("{} did not run", self.name))),
         };
-        // The caller may have stopped waiting; the write is valid all the same.
-        drop(self.sender.send(result));
+        ignore_result(
+            self.sender.send(result),
+            "the caller may have stopped waiting; the write is valid all the same",
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! Search matches in ripgrep's format, limited to the amount that a model can read.
 
-use std::fmt::Write;
 use std::io;
 
+use avocet_text::append_text;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
 
 const MAX_MATCHES: usize = 200;
@@ -46,10 +46,14 @@ impl SearchHits {
         let Self { mut text, matches, is_full } = self;
         let plural = |count: usize| if count == 1 { "file" } else { "files" };
         if matches == 0 {
-            write!(text, "no match in {searched} {}", plural(searched)).unwrap_or_default();
+            append_text(&mut text, format_args!("no match in {searched} {}", plural(searched)));
         } else if is_full {
-            write!(text, "[only the first {matches} matches are shown; narrow the pattern, the path or the glob]")
-                .unwrap_or_default();
+            append_text(
+                &mut text,
+                format_args!(
+                    "[only the first {matches} matches are shown; narrow the pattern, the path or the glob]"
+                ),
+            );
         }
         for (count, why) in passed_over.iter().filter(|(count, _)| *count > 0) {
             let line = format!("\n[{count} {} not searched: {why}]", plural(*count));

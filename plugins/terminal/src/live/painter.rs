@@ -4,6 +4,8 @@
 use std::fmt;
 use std::io::Write;
 
+use avocet_protocol::ignore_result;
+
 /// The way in which a terminal calls a person whose window has no focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttentionSign {
@@ -147,10 +149,9 @@ impl FramePainter {
         row + above.map(|(_, width)| broken(*width)).sum::<usize>() + broken(column + 1)
     }
 
-    /// Ignores errors: if the terminal is gone, the input ends soon.
     fn write(&mut self, text: &str) {
         let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
-        written.unwrap_or_default();
+        ignore_result(written, "if the terminal is gone, the input ends soon");
     }
 }
 

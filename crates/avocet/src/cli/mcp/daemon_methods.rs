@@ -12,6 +12,7 @@ use avocet_gateway::{
 use avocet_mcp_server::{Extensions, McpCaller, McpHost, MethodError, SessionFeed, SocketMethods};
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::clock::Clock;
+use avocet_protocol::ignore_result;
 use avocet_protocol::store::EventSeq;
 use avocet_supervise::Group;
 use avocet_text::Secret;
@@ -149,8 +150,10 @@ async fn pass_on(client: &Client, events: &flume::Sender<Value>) {
             Incoming::Event(_) | Incoming::Editor(_) | Incoming::Output(_) => {}
             Incoming::Events { batch: EventBatch { events: batch, .. }, confirmation } => {
                 for event in batch {
-                    // After the end of the call only deliveries count.
-                    drop(events.send_async(json!(event)).await);
+                    ignore_result(
+                        events.send_async(json!(event)).await,
+                        "after the end of the call only deliveries count",
+                    );
                 }
                 confirmation.confirm().await;
             }

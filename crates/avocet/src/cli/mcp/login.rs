@@ -8,6 +8,7 @@ use std::time::Duration;
 use avocet_gateway::{Client, ListMcpTools};
 use avocet_mcp::{CallbackListener, LoginDone, McpClient, PendingLogin};
 use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::ignore_result;
 use avocet_supervise::run_blocking;
 use clap::Args;
 use jiff::tz::TimeZone;
@@ -195,7 +196,10 @@ async fn use_in_daemon(context: &CommandContext, configuration: &Configuration, 
     match tools {
         Ok(tools) => {
             let text = format!("the daemon uses the login; tools of {server}: {}\n", tools.len());
-            print_text(&text).unwrap_or_default();
+            ignore_result(
+                print_text(&text),
+                "the login is stored, also if nothing reads this line",
+            );
         }
         Err(failure) => print_warning(&format!(
             "the daemon cannot use the login yet: {}; try `avocet mcp tools {server} --refresh`",

@@ -1,11 +1,10 @@
 //! Lists the models that providers offer.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use avocet_llm::{ConfiguredModel, ModelCatalogue, OfferedModel};
 use avocet_protocol::clock::within;
-use avocet_text::PlainTable;
+use avocet_text::{PlainTable, append_text};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
@@ -86,9 +85,9 @@ fn lists_text(lists: &[ProviderList]) -> String {
     let mut rest = String::new();
     for ProviderList { provider, models } in lists {
         match models {
-            Err(error) => write!(rest, "\n{provider}: {error}\n").unwrap_or_default(),
+            Err(error) => append_text(&mut rest, format_args!("\n{provider}: {error}\n")),
             Ok(models) if models.is_empty() => {
-                write!(rest, "\n{provider}: its list of models is empty\n").unwrap_or_default();
+                append_text(&mut rest, format_args!("\n{provider}: its list of models is empty\n"));
             }
             Ok(models) => models.iter().for_each(|model| table.row(model_cells(provider, model))),
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use avocet_protocol::chat::LoggedInbound;
 use avocet_protocol::turn::{Origin, TurnRecord};
-use avocet_text::sanitise;
+use avocet_text::{append_line, sanitise};
 
 use crate::cli::text_editor::{edit_text, editor_command};
 use crate::exit::{Exit, Failure};
@@ -64,8 +64,7 @@ fn message_text(message: &mut LoggedInbound) -> &mut String {
 fn to_text(turn: &mut TurnRecord) -> String {
     let mut all = String::new();
     for (heading, text) in editable_texts(turn) {
-        // Writing to a `String` always succeeds.
-        writeln!(all, "{heading}\n{text}").unwrap_or_default();
+        append_line(&mut all, format_args!("{heading}\n{text}"));
     }
     all
 }

@@ -1,12 +1,10 @@
 //! The comparison of a replay with its record.
 
-use std::fmt::Write;
-
 use avocet_agent::{ReplayAnswers, ReplayEnd, ReplayedTurn, TurnOutline};
 use avocet_protocol::model::{Spent, ToolCall, thousands};
 use avocet_protocol::store::Total;
 use avocet_store::RecordedTurn;
-use avocet_text::PlainTable;
+use avocet_text::{PlainTable, append_line};
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
@@ -172,8 +170,7 @@ fn model_names(spent: &[Spent]) -> Vec<&str> {
 fn outline_text(outline: &TurnOutline) -> String {
     let mut text = String::new();
     let mut line = |line: &str| {
-        // Writing to a `String` always succeeds.
-        writeln!(text, "{line}").unwrap_or_default();
+        append_line(&mut text, format_args!("{line}"));
     };
     for (number, step) in outline.steps.iter().enumerate() {
         line(&format!("── step {number}"));

@@ -1,10 +1,8 @@
 //! Shows skills, for people and as JSON.
 
-use std::fmt::Write;
-
 use avocet_protocol::access::Trust;
 use avocet_skills::{FoundSkill, SkillDocument, SkillProblem, SkillSource, SkillState};
-use avocet_text::PlainTable;
+use avocet_text::{PlainTable, append_line};
 use serde::Serialize;
 
 /// A skill as it is shown.
@@ -91,8 +89,7 @@ pub(super) fn one(row: &SkillRow) -> String {
     let mut text = format!("{} ({})\n", row.name, row.source.as_word());
     let mut line = |key: &str, value: &str| {
         if !value.is_empty() {
-            // Writing to a string cannot fail.
-            writeln!(text, "{key}: {value}").unwrap_or_default();
+            append_line(&mut text, format_args!("{key}: {value}"));
         }
     };
     line("folder", &row.folder);

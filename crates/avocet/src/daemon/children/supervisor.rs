@@ -13,6 +13,7 @@ use avocet_gateway::{ChildConnection, Programs, RunningProgram};
 use avocet_protocol::channel::Attach;
 use avocet_protocol::clock::{Clock, within};
 use avocet_protocol::ids::{AccountName, ChannelName};
+use avocet_protocol::ignore_result;
 use avocet_sandbox::{
     ProgramEnd, ProgramRequest, ProgramResult, ProgramRights, ProgramSandbox, ProgramStreams,
     ReachedHosts, SandboxError,
@@ -175,8 +176,10 @@ impl ChildSupervisor {
                 } => match never {},
             };
             // The last lines say why the program has ended.
-            let rest = within(self.clock.as_ref(), LAST_LINES, following).await;
-            rest.unwrap_or_default();
+            ignore_result(
+                within(self.clock.as_ref(), LAST_LINES, following).await,
+                "the lines that have been read by now are enough",
+            );
             result
         };
         let why = fault.unwrap_or_else(|| describe_end(result, log.last()));
@@ -237,7 +240,10 @@ impl ChildSupervisor {
         tokio::select! {
             () = self.clock.sleep(STOPPING) => {}
             () = async {
-                copy(&mut stdout, &mut sink()).await.map(drop).unwrap_or_default();
+                ignore_result(
+                    copy(&mut stdout, &mut sink()).await,
+                    "a program that closes its output is ending",
+                );
                 pending::<()>().await;
             } => {}
         }

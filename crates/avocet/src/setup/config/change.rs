@@ -9,6 +9,7 @@ use std::process::Command;
 
 use avocet_config::{ConfigDocument, ConfigError};
 use avocet_protocol::daemon::{ConfigFileError, MAX_CONFIG_BYTES};
+use avocet_protocol::ignore_result;
 use avocet_supervise::run_blocking;
 use avocet_text::plain_io;
 use futures_util::FutureExt;
@@ -309,7 +310,7 @@ impl Draft {
             let name = name.to_str().and_then(|name| name.strip_prefix(".avocet-config-"));
             let id = name.and_then(|name| name.strip_suffix(".toml"));
             if id.is_some_and(|id| uuid::Uuid::try_parse(id).is_ok()) {
-                fs::remove_file(entry.path()).unwrap_or_default();
+                ignore_result(fs::remove_file(entry.path()), "the next change tries again");
             }
         }
         Ok(Self { path: directory.join(DRAFT) })
@@ -328,7 +329,10 @@ impl Draft {
     }
 
     fn remove(&self) {
-        fs::remove_file(&self.path).unwrap_or_default();
+        ignore_result(
+            fs::remove_file(&self.path),
+            "usually there is none; a draft that stays fails the next write, which says so",
+        );
     }
 }
 

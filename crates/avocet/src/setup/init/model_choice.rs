@@ -1,9 +1,7 @@
 //! The choice of a model from a provider's list.
 
-use std::fmt::Write;
-
 use avocet_llm::OfferedModel;
-use avocet_text::{PlainTable, nearest};
+use avocet_text::{PlainTable, append_line, nearest};
 
 use super::InitRun;
 use super::additions::{AddedProvider, model_of};
@@ -182,9 +180,10 @@ fn models_table(models: &[OfferedModel], shown: &[&str]) -> String {
     }
     let mut text = if shown.is_empty() { String::new() } else { table.to_string() };
     if let Some(rest) = shown.len().checked_sub(SHOWN).filter(|rest| *rest > 0) {
-        // Writing to a `String` always succeeds.
-        writeln!(text, "... and {rest} more; enter a part of a name to find them")
-            .unwrap_or_default();
+        append_line(
+            &mut text,
+            format_args!("... and {rest} more; enter a part of a name to find them"),
+        );
     }
     text
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal};
 
+use avocet_protocol::ignore_result;
 use avocet_supervise::Group;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
@@ -174,7 +175,10 @@ impl HiddenInput {
 
 impl Drop for HiddenInput {
     fn drop(&mut self) {
-        tcsetattr(io::stdin(), OptionalActions::Now, &self.before).unwrap_or_default();
+        ignore_result(
+            tcsetattr(io::stdin(), OptionalActions::Now, &self.before),
+            "a terminal that is gone has no mode",
+        );
     }
 }
 

@@ -1,12 +1,11 @@
 //! `avocet mcp add` and `avocet mcp remove`: change the configuration file.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use avocet_protocol::daemon::ConfigFileError;
-use avocet_text::plain_io;
+use avocet_text::{append_line, plain_io};
 use clap::Args;
 use serde::Serialize;
 
@@ -120,22 +119,29 @@ impl ConfigChange {
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         for name in &self.added {
-            writeln!(text, "added [tools.mcp_servers.{name}] to {}", self.path).unwrap_or_default();
+            append_line(
+                &mut text,
+                format_args!("added [tools.mcp_servers.{name}] to {}", self.path),
+            );
         }
         for name in &self.removed {
-            writeln!(text, "removed [tools.mcp_servers.{name}] from {}", self.path)
-                .unwrap_or_default();
+            append_line(
+                &mut text,
+                format_args!("removed [tools.mcp_servers.{name}] from {}", self.path),
+            );
         }
         for LeftOut { name, reason, .. } in &self.left_out {
-            writeln!(text, "left out server {name:?}: {reason}").unwrap_or_default();
+            append_line(&mut text, format_args!("left out server {name:?}: {reason}"));
         }
         if let Some(before) = &self.before {
-            writeln!(text, "the last version of the file is {before}").unwrap_or_default();
+            append_line(&mut text, format_args!("the last version of the file is {before}"));
         }
         text.extend(self.tests.iter().map(AddedTest::text));
         for name in self.added.iter().filter(|_| self.tests.is_empty()) {
-            writeln!(text, "`avocet mcp test {name}` starts the server and lists its tools")
-                .unwrap_or_default();
+            append_line(
+                &mut text,
+                format_args!("`avocet mcp test {name}` starts the server and lists its tools"),
+            );
         }
         text.push_str("a running daemon uses the change at once\n");
         text

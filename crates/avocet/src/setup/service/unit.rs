@@ -1,11 +1,11 @@
 //! The file of the unit: its place, its text, and the changes that a person has made to it.
 
-use std::fmt::Write;
 use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use avocet_text::append_text;
 use sha2::{Digest, Sha256};
 
 use super::ServiceScope;
@@ -65,14 +65,14 @@ impl UnitFile {
         Configuration::load(&CommandContext { cli, ..context.clone() }, ConfigurationUse::Check)?;
         let mut command = format!("{PROGRAM}{}", quote_path(&program)?);
         if let Some(path) = &configuration {
-            write!(command, " --config {}", quote_path(path)?).unwrap_or_default();
+            append_text(&mut command, format_args!(" --config {}", quote_path(path)?));
         }
         command.push_str(" run");
         // The manager may not know the directory of this user's state.
         let state = read_variable("XDG_STATE_HOME").filter(|_| scope == ServiceScope::User);
         if let Some(directory) = state {
             let directory = quote_path(Path::new(&format!("XDG_STATE_HOME={directory}")))?;
-            write!(command, "\nEnvironment={directory}").unwrap_or_default();
+            append_text(&mut command, format_args!("\nEnvironment={directory}"));
         }
         Ok(Self {
             path: unit_path(scope)?,
@@ -259,7 +259,7 @@ fn is_as_written(text: &str) -> bool {
 fn hash(text: &str) -> String {
     let mut shown = String::new();
     for byte in Sha256::digest(text) {
-        write!(shown, "{byte:02x}").unwrap_or_default();
+        append_text(&mut shown, format_args!("{byte:02x}"));
     }
     shown
 }
