@@ -15,6 +15,7 @@ use std::sync::Arc;
 use agent_client_protocol::v1;
 use agent_client_protocol::v1::schema::{ContentBlock, PromptResponse, SessionUpdate};
 use avocet_gateway::{Client, ClientError, ClientMethod, DeliveryChunk, Incoming};
+use avocet_protocol::LruMap;
 use avocet_protocol::chat::Choice;
 use avocet_protocol::ids::{DeliveryId, MessageId, TurnId, WaitId};
 use avocet_protocol::ignore_result;
@@ -111,8 +112,8 @@ pub(crate) struct EditorSession {
     /// Approvals that the editor was asked for.
     requested: HashSet<WaitId>,
     /// Messages and deliveries that the editor has.
-    own: VecDeque<MessageId>,
-    shown: VecDeque<DeliveryId>,
+    own: LruMap<MessageId, (), REMEMBERED>,
+    shown: LruMap<DeliveryId, (), REMEMBERED>,
     work: FuturesUnordered<BoxFuture<'static, Done>>,
 }
 
@@ -155,8 +156,8 @@ impl EditorSession {
             wait: None,
             question: None,
             requested: HashSet::new(),
-            own: VecDeque::new(),
-            shown: VecDeque::new(),
+            own: LruMap::default(),
+            shown: LruMap::default(),
             work: FuturesUnordered::new(),
         }
     }
@@ -275,12 +276,5 @@ impl EditorSession {
     fn forget_turn(&mut self) {
         (self.turn, self.wait, self.question) = (None, None, None);
         self.text.end_turn();
-    }
-}
-
-fn remember<T>(known: &mut VecDeque<T>, one: T) {
-    known.push_back(one);
-    if known.len() > REMEMBERED {
-        known.pop_front();
     }
 }

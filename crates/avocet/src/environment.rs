@@ -115,7 +115,7 @@ pub(crate) fn find_desktop() -> Desktop {
 }
 
 fn desktop_of(environment: impl Fn(&str) -> Option<String>) -> Desktop {
-    let has = |names: &[&str]| names.iter().any(|name| read_variable(name).is_some());
+    let has = |names: &[&str]| names.iter().any(|name| environment(name).is_some());
     if has(&["SSH_CONNECTION", "SSH_TTY"]) {
         return Desktop::Remote;
     }
@@ -123,8 +123,7 @@ fn desktop_of(environment: impl Fn(&str) -> Option<String>) -> Desktop {
         return Desktop::None;
     }
     // `BROWSER` may be a list of programs, separated by colons.
-    let browser =
-        read_variable("BROWSER").and_then(|list| list.split(':').next().map(str::to_owned));
+    let browser = environment("BROWSER").and_then(|list| list.split(':').next().map(str::to_owned));
     let browser = browser.filter(|one| !one.is_empty());
     Desktop::Here { browser: browser.unwrap_or_else(|| "xdg-open".to_owned()) }
 }

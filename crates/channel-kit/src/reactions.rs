@@ -1,8 +1,10 @@
 //! Reactions of people to the bot's messages. They start no turn: the next message of the chat tells
 //! the model about them. Memory holds them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+use std::hash::Hash;
 
+use avocet_protocol::LruMap;
 use avocet_protocol::chat::Quote;
 
 /// Chats whose reactions are kept.
@@ -17,8 +19,8 @@ const MAX_EMOJI: usize = 32;
 /// The reactions that the model does not know yet. `C` is the id of a chat, `M` that of a message,
 /// unique in all chats.
 #[derive(Debug)]
-pub struct ReactionNotes<C, M> {
-    chats: BTreeMap<C, Vec<UserReaction<M>>>,
+pub struct ReactionNotes<C: Hash + Eq, M> {
+    chats: LruMap<C, Vec<UserReaction<M>>, MAX_CHATS>,
     /// The last messages of the bot, the oldest first. Their texts may quote untrusted content, so a
     /// report names a message by its place.
     own: VecDeque<OwnMessage<C, M>>,
@@ -43,13 +45,13 @@ pub struct UserReaction<M> {
     pub emoji: String,
 }
 
-impl<C, M> Default for ReactionNotes<C, M> {
+impl<C: Hash + Eq, M> Default for ReactionNotes<C, M> {
     fn default() -> Self {
-        Self { chats: BTreeMap::new(), own: VecDeque::new() }
+        Self { chats: LruMap::default(), own: VecDeque::new() }
     }
 }
 
-impl<C: Ord + Clone, M: PartialEq> ReactionNotes<C, M> {
+impl<C: Hash + Eq + Clone, M: PartialEq> ReactionNotes<C, M> {
     /// Notes a new message of the bot. Its edits change nothing.
     pub fn note_own(&mut self, chat: C, id: M) {
         if self.find_own(&id).is_some() {
@@ -73,10 +75,7 @@ impl<C: Ord + Clone, M: PartialEq> ReactionNotes<C, M> {
 
     /// Adds a reaction. A chat keeps the last ten.
     pub fn add(&mut self, chat: C, reaction: UserReaction<M>) {
-        if self.chats.len() >= MAX_CHATS && !self.chats.contains_key(&chat) {
-            self.chats.clear();
-        }
-        let notes = self.chats.entry(chat).or_default();
+        let notes = self.chats.get_or_insert_mut(chat, Vec::new);
         notes.push(reaction);
         if notes.len() > MAX_REACTIONS {
             notes.remove(0);
@@ -85,7 +84,7 @@ impl<C: Ord + Clone, M: PartialEq> ReactionNotes<C, M> {
 
     /// Removes the reactions of a person to a message, because the person has withdrawn them.
     pub fn withdraw(&mut self, chat: &C, message: &M, user: u64) {
-        if let Some(notes) = self.chats.get_mut(chat) {
+        if let Some(notes) = self.chats.peek_mut(chat) {
             notes.retain(|reaction| reaction.user != user || reaction.message != *message);
         }
     }
@@ -94,7 +93,7 @@ impl<C: Ord + Clone, M: PartialEq> ReactionNotes<C, M> {
     /// author.
     #[must_use]
     pub fn of_chat(&self, chat: &C, author: u64) -> Vec<Quote> {
-        let reactions = self.chats.get(chat).into_iter().flatten();
+        let reactions = self.chats.peek(chat).into_iter().flatten();
         reactions
             .map(|reaction| reaction.quote_reaction(author, &self.place_of(&reaction.message)))
             .collect()
@@ -113,7 +112,7 @@ impl<C: Ord + Clone, M: PartialEq> ReactionNotes<C, M> {
 
     /// Call it once the conversation has the reactions of a chat.
     pub fn forget(&mut self, chat: &C) {
-        self.chats.remove(chat);
+        self.chats.pop(chat);
     }
 }
 

@@ -42,7 +42,7 @@ fn note_message_forgets_the_chat_without_a_message_for_the_longest_time() {
         recent.note_message(chat, id as u64, quote("hi"));
     }
     assert_eq!(recent.chats.len(), 500);
-    assert!(recent.chats.contains_key(&0) && !recent.chats.contains_key(&1));
+    assert!(recent.chats.contains(&0) && !recent.chats.contains(&1));
 }
 
 #[test]

@@ -273,7 +273,7 @@ impl Connection {
                 }
             }
             Some(ClientRequest::Piece(piece)) => {
-                ignore_result(piece.send(piece_of(result)), TOO_LATE)
+                ignore_result(piece.send(piece_of(result)), TOO_LATE);
             }
             Some(ClientRequest::Editor(answer)) => answer.take_result(result),
             Some(ClientRequest::Events(answer)) => {

@@ -36,7 +36,7 @@ use crate::dialects;
 /// Maximum number of repairs of a request.
 const MAX_REPAIRS: usize = 6;
 /// Maximum number of remembered thoughts, and of remembered calls. A model reaches it only if its
-/// provider refuses thousands of steps.
+/// provider refuses thousands of steps; then all are forgotten, without the memory for an order.
 const MAX_REMEMBERED: usize = 100_000;
 
 /// The lessons from refusals of a model, until the next start.

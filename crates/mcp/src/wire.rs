@@ -40,7 +40,7 @@ use fields::{as_code, as_id, as_number, as_text};
 const LEFT_OUT: &str = "avocet/left_out";
 /// The data of an error that this layer has made.
 const OUR_ERROR: &str = "avocet";
-/// The most requests that are remembered. Those beyond are the oldest.
+/// The most requests that are remembered. A further one removes the oldest, which has the smallest id.
 const MOST_OPEN: usize = 1000;
 /// The code of an error without one (JSON-RPC 2.0, "Internal error").
 const INTERNAL_ERROR: i64 = -32603;

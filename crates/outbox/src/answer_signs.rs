@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::ChannelRegistry;
 
-/// Turns that may wait for their delivery. Further ones clear the list.
+/// Turns that may wait for their delivery. A further one removes the oldest, which has the smallest id.
 const MAX_WAITING: usize = 1000;
 
 /// The answered messages of turns whose answer is on its way.
@@ -35,7 +35,7 @@ impl AnswerSigns {
     ) {
         let mut waiting = self.0.lock();
         if waiting.len() >= MAX_WAITING {
-            waiting.clear();
+            waiting.pop_first();
         }
         waiting.insert(turn, WaitingSigns { chat, messages });
     }

@@ -29,6 +29,7 @@ pub mod daemon;
 pub mod ids;
 mod ignore_result;
 pub mod job;
+mod lru_map;
 pub mod memory;
 pub mod model;
 pub mod schedule;
@@ -38,3 +39,4 @@ pub mod tool;
 pub mod turn;
 
 pub use ignore_result::ignore_result;
+pub use lru_map::LruMap;

@@ -1,8 +1,6 @@
 //! Checks the log about paths. This test has its own process: an event that one thread has met
 //! before is missed in the log of another thread.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use std::fs;
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -2,9 +2,9 @@
 //! [`ChangeMarks::past`](crate::tx::ChangeMarks) transactions, which empty the cache. So a turn
 //! reads only the turns that ended since the previous read.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use avocet_protocol::LruMap;
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::ids::TurnId;
 use avocet_protocol::turn::TurnRecord;
@@ -14,6 +14,8 @@ use parking_lot::Mutex;
 const MOST_BYTES: usize = 2 << 20;
 /// Estimated memory of a turn and its messages beside their text, in bytes.
 const TURN_BYTES: usize = 1024;
+/// More sessions than fit into [`MOST_BYTES`].
+const MOST_SESSIONS: usize = MOST_BYTES / TURN_BYTES + 1;
 
 /// The cached turns of all sessions.
 #[derive(Debug, Default)]
@@ -25,15 +27,12 @@ pub(crate) struct PastCache {
 struct CachedPasts {
     /// Number of times that the cache was emptied.
     emptied: u64,
-    /// Number of insertions, which orders the sessions by their last read.
-    inserted: u64,
     bytes: usize,
-    sessions: HashMap<SessionId, CachedSession>,
+    sessions: LruMap<SessionId, CachedSession, MOST_SESSIONS>,
 }
 
 #[derive(Debug)]
 struct CachedSession {
-    inserted: u64,
     bytes: usize,
     turns: CachedTurns,
 }
@@ -85,7 +84,9 @@ impl PastCache {
     /// Forgets all turns, because a transaction has changed ended ones.
     pub(crate) fn clear(&self) {
         let mut pasts = self.pasts.lock();
-        *pasts = CachedPasts { emptied: pasts.emptied + 1, ..CachedPasts::default() };
+        pasts.emptied += 1;
+        pasts.bytes = 0;
+        pasts.sessions.clear();
     }
 }
 
@@ -98,7 +99,7 @@ impl CachedRead {
     /// Returns the cached turns of a session, if all of them come before `before`.
     pub(crate) fn cached_turns(&self, session: &SessionId, before: TurnId) -> Option<CachedTurns> {
         let pasts = self.cache.pasts.lock();
-        let turns = &pasts.sessions.get(session)?.turns;
+        let turns = &pasts.sessions.peek(session)?.turns;
         turns.turns.last().is_some_and(|last| last.size.id < before).then(|| turns.clone())
     }
 
@@ -109,32 +110,18 @@ impl CachedRead {
         if pasts.emptied != self.emptied {
             return;
         }
-        pasts.remove_session(session);
         let bytes = turns.turns.iter().map(CachedTurn::count_bytes).sum();
-        if turns.turns.is_empty() || bytes > MOST_BYTES {
-            return;
+        let replaced = if turns.turns.is_empty() || bytes > MOST_BYTES {
+            pasts.sessions.pop(session)
+        } else {
+            pasts.bytes += bytes;
+            pasts.sessions.put(session.clone(), CachedSession { bytes, turns })
+        };
+        pasts.bytes -= replaced.map_or(0, |replaced| replaced.bytes);
+        while pasts.bytes > MOST_BYTES {
+            let Some((_, oldest)) = pasts.sessions.pop_lru() else { break };
+            pasts.bytes -= oldest.bytes;
         }
-        while pasts.bytes + bytes > MOST_BYTES {
-            let Some(oldest) = pasts.oldest_session() else { break };
-            pasts.remove_session(&oldest);
-        }
-        pasts.inserted += 1;
-        pasts.bytes += bytes;
-        let inserted = pasts.inserted;
-        pasts.sessions.insert(session.clone(), CachedSession { inserted, bytes, turns });
-    }
-}
-
-impl CachedPasts {
-    fn remove_session(&mut self, session: &SessionId) {
-        if let Some(removed) = self.sessions.remove(session) {
-            self.bytes -= removed.bytes;
-        }
-    }
-
-    fn oldest_session(&self) -> Option<SessionId> {
-        let sessions = self.sessions.iter();
-        sessions.min_by_key(|(_, cached)| cached.inserted).map(|(session, _)| session.clone())
     }
 }
 

@@ -7,7 +7,8 @@ use parking_lot::Mutex;
 
 /// The interval at which a line is written again while its cause lasts.
 const EVERY: Duration = Duration::from_mins(1);
-/// The most subjects in memory. A new subject replaces the one with the oldest line.
+/// The most subjects in memory. A new subject replaces the one with the oldest line. An `LruMap`
+/// would do the same, but a `static` cannot hold one.
 const REMEMBERED: usize = 1024;
 
 /// Decides which log lines are written: the first about a subject, each one with a new text, and

@@ -57,7 +57,7 @@ pub struct WebAccess {
 }
 
 /// The format in which a page is returned.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum PageFormat {
     #[default]

@@ -1,15 +1,13 @@
 //! Channels of which the platform has reported a property.
 
-use std::collections::HashSet;
-
 use parking_lot::Mutex;
 use serenity::model::id::ChannelId;
 
-use crate::bounded::MakeRoom;
+use crate::bounded::KnownSet;
 
 /// A bounded set of channels.
 #[derive(Debug, Default)]
-pub(crate) struct ChannelSet(Mutex<HashSet<ChannelId>>);
+pub(crate) struct ChannelSet(Mutex<KnownSet<ChannelId>>);
 
 impl ChannelSet {
     pub(crate) fn contains(&self, channel: ChannelId) -> bool {
@@ -17,12 +15,10 @@ impl ChannelSet {
     }
 
     pub(crate) fn insert(&self, channel: ChannelId) {
-        let mut channels = self.0.lock();
-        channels.make_room(&channel);
-        channels.insert(channel);
+        self.0.lock().put(channel, ());
     }
 
     pub(crate) fn remove(&self, channel: ChannelId) {
-        self.0.lock().remove(&channel);
+        self.0.lock().pop(&channel);
     }
 }

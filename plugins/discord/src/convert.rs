@@ -13,6 +13,7 @@ use serenity::model::channel::{Message, MessageReferenceKind, MessageSnapshot, M
 use serenity::model::id::{ChannelId, InteractionId, MessageId, UserId};
 use serenity::model::user::User;
 
+use crate::bounded::KnownSet;
 use crate::cards::{CARD, card_text};
 use crate::channels::DiscordChannel;
 use crate::discord::attachments;
@@ -38,7 +39,7 @@ pub(crate) struct BotIdentity<'a> {
     /// Channels in which the bot answers every message.
     pub(crate) unmentioned: &'a BTreeSet<ChannelId>,
     /// Threads in which the bot answers every message, because it has written there.
-    pub(crate) spoken: Option<&'a BTreeSet<ChannelId>>,
+    pub(crate) spoken: Option<&'a KnownSet<ChannelId>>,
     pub(crate) threads: Threads,
     pub(crate) commands: &'a [CommandHelp],
 }
@@ -66,7 +67,7 @@ impl BotIdentity<'_> {
             DiscordChannel::Direct => true,
             DiscordChannel::Server => self.unmentioned.contains(&message.channel_id),
             DiscordChannel::Thread { parent } => {
-                let is_spoken = |spoken: &BTreeSet<_>| spoken.contains(&message.channel_id);
+                let is_spoken = |spoken: &KnownSet<_>| spoken.contains(&message.channel_id);
                 self.unmentioned.contains(&parent) || self.spoken.is_some_and(is_spoken)
             }
         };

@@ -18,7 +18,7 @@ mod stages;
 mod unreadable;
 mod user_reactions;
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
 
 use avocet_channel_kit::{Converted, Intake, Stopped, Taken};
@@ -30,7 +30,7 @@ use serenity::builder::CreateInteractionResponse;
 use serenity::model::application::Interaction;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
 
-use crate::bounded::{MAX_KNOWN, MakeRoom};
+use crate::bounded::{KnownMap, KnownSet, MAX_KNOWN};
 use crate::channels::{DiscordChannel, KnownChannels, described};
 use crate::convert::BotIdentity;
 use crate::discord::reactions::ReactionChange;
@@ -76,15 +76,15 @@ pub(crate) struct Receiver<'a> {
     /// `true` once the commands are registered, or were refused.
     commands_registered: bool,
     /// Threads in which the bot has written.
-    spoken: BTreeSet<ChannelId>,
+    spoken: KnownSet<ChannelId>,
     posts: ForumPosts,
     recent: RecentMessages,
     /// Channels whose history was read for a mention, or refused, since the start.
-    read_histories: HashSet<ChannelId>,
+    read_histories: KnownSet<ChannelId>,
     /// Messages without a mention. An edit may add the forgotten one.
-    unmentioned: HashSet<MessageId>,
+    unmentioned: KnownSet<MessageId>,
     /// The mention of each channel for which the history could not be read.
-    unread_before: HashMap<ChannelId, MessageId>,
+    unread_before: KnownMap<ChannelId, MessageId>,
     members: MemberRoles,
     reactions: UserReactions,
     reacting: ReactionQueue,
@@ -146,13 +146,13 @@ impl<'a> Receiver<'a> {
             released: VecDeque::new(),
             undescribed: BTreeSet::new(),
             commands_registered: false,
-            spoken: BTreeSet::new(),
+            spoken: KnownSet::default(),
             posts: ForumPosts::default(),
             recent: RecentMessages::new(discord.settings.earlier_messages, MAX_KNOWN),
-            read_histories: HashSet::new(),
-            unmentioned: HashSet::new(),
-            unread_before: HashMap::new(),
-            members: MemberRoles::new(),
+            read_histories: KnownSet::default(),
+            unmentioned: KnownSet::default(),
+            unread_before: KnownMap::default(),
+            members: MemberRoles::default(),
             reactions: UserReactions::default(),
             reacting: ReactionQueue::default(),
             background: Vec::new(),
@@ -287,8 +287,7 @@ impl<'a> Receiver<'a> {
 
     /// Notes a thread in which the bot has written.
     fn note_spoken(&mut self, thread: ChannelId) {
-        self.spoken.make_room(&thread);
-        self.spoken.insert(thread);
+        self.spoken.put(thread, ());
     }
 
     /// Returns the type of a channel. It is known: events of an unknown channel are held back until

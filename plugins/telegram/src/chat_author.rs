@@ -6,7 +6,7 @@ use teloxide::types::{Message, UpdateKind, UserId};
 use crate::update::Update;
 
 /// A person, or a chat that sends as itself, in a chat.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ChatAuthor {
     pub(crate) chat: i64,
     pub(crate) author: i64,

@@ -2,16 +2,18 @@
 //! learns of them with the next message of the chat. Bots cannot send checklists: `sendChecklist`
 //! needs the connection of a business account.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use avocet_channel_kit::Converted;
+use avocet_protocol::LruMap;
 use avocet_protocol::chat::{ChatAddress, Quote};
 use parking_lot::Mutex;
 use serde_json::Value;
 
 /// Changes of a chat that are kept.
 const MAX_CHANGES: usize = 20;
-/// Largest number of chats whose changes are kept. A further chat clears all changes.
+/// Largest number of chats whose changes are kept. A further chat removes those of the
+/// chat without a change for the longest time.
 const MAX_CHATS: usize = 500;
 /// Longest text of a change, in characters.
 const MAX_TEXT: usize = 600;
@@ -67,15 +69,12 @@ fn names(ids: &Value, list: &Value) -> Vec<String> {
 
 /// The changes that the model does not know yet. Only memory holds them.
 #[derive(Debug, Default)]
-pub(crate) struct ChecklistChanges(Mutex<BTreeMap<ChatAddress, VecDeque<Quote>>>);
+pub(crate) struct ChecklistChanges(Mutex<LruMap<ChatAddress, VecDeque<Quote>, MAX_CHATS>>);
 
 impl ChecklistChanges {
     pub(crate) fn note(&self, chat: ChatAddress, change: &ChecklistChange) {
         let mut chats = self.0.lock();
-        if chats.len() >= MAX_CHATS && !chats.contains_key(&chat) {
-            chats.clear();
-        }
-        let changes = chats.entry(chat).or_default();
+        let changes = chats.get_or_insert_mut(chat, VecDeque::new);
         changes.push_back(change.0.clone());
         if changes.len() > MAX_CHANGES {
             changes.pop_front();
@@ -86,14 +85,14 @@ impl ChecklistChanges {
     pub(crate) fn give(&self, converted: &mut Converted) {
         if let Converted::Inbound(inbound) = converted {
             let chats = self.0.lock();
-            let changes = chats.get(&inbound.address).into_iter().flatten().cloned();
+            let changes = chats.peek(&inbound.address).into_iter().flatten().cloned();
             inbound.content.earlier.extend(changes);
         }
     }
 
     /// Removes the changes that came with an accepted message.
     pub(crate) fn forget(&self, chat: &ChatAddress) {
-        self.0.lock().remove(chat);
+        self.0.lock().pop(chat);
     }
 }
 

@@ -3,9 +3,8 @@
 //! every text, so they become a correction of the comment. Only memory holds the comment. After a
 //! restart, and if the comment was answered, the forwarded messages become a separate message.
 
-use std::collections::VecDeque;
-
 use avocet_channel_kit::Converted;
+use avocet_protocol::LruMap;
 use avocet_protocol::ids::DedupeKey;
 use parking_lot::Mutex;
 use teloxide::types::{Message, UpdateKind};
@@ -21,9 +20,9 @@ use crate::update::Update;
 /// Authors whose last text is kept.
 const MAX_AUTHORS: usize = 100;
 
-/// The last typed text of each author of a chat, the oldest first.
+/// The last typed text of each author of a chat.
 #[derive(Debug, Default)]
-pub(crate) struct LastTexts(Mutex<VecDeque<Update>>);
+pub(crate) struct LastTexts(Mutex<LruMap<Option<ChatAuthor>, Update, MAX_AUTHORS>>);
 
 impl LastTexts {
     /// Notes an update that is in the log.
@@ -32,18 +31,18 @@ impl LastTexts {
             return;
         }
         let (mut texts, author) = (self.0.lock(), ChatAuthor::of(update));
-        texts.retain(|text| ChatAuthor::of(text) != author);
         if typed_text::is_typed(update) {
-            texts.push_back(update.clone());
-        }
-        if texts.len() > MAX_AUTHORS {
-            texts.pop_front();
+            texts.put(author, update.clone());
+        } else {
+            texts.pop(&author);
         }
     }
 
     /// Returns the comment on a forwarded message.
     pub(crate) fn comment_on(&self, forward: &Update) -> Option<Update> {
-        self.0.lock().iter().find(|text| forwards::follows(text, forward)).cloned()
+        let texts = self.0.lock();
+        let mut texts = texts.iter().map(|(_, text)| text);
+        texts.find(|text| forwards::follows(text, forward)).cloned()
     }
 }
 

@@ -78,7 +78,7 @@ impl ChatPlace {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct MessageNumber {
     pub(crate) id: MessageId,
     /// `true` if the number is from the supergroup that a group has become.

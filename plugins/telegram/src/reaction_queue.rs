@@ -1,9 +1,10 @@
 //! The bot's reactions that are still to be set. Each message has at most one, which is the newest.
 //! A chat that has to wait holds up no other chat.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use avocet_protocol::LruMap;
 use avocet_protocol::chat::ChatAddress;
 use avocet_protocol::ids::ChatId;
 
@@ -78,13 +79,13 @@ pub(crate) struct ReactionQueue {
     changes: VecDeque<ReactionChange>,
     /// The last messages whose answer has ended. A fast answer can end before its message is noted
     /// as received.
-    ended: VecDeque<MessageInChat>,
+    ended: LruMap<MessageInChat, (), MAX_ENDED>,
     /// The last messages whose reaction to the receipt was left out.
-    unmarked: VecDeque<MessageInChat>,
+    unmarked: LruMap<MessageInChat, (), MAX_UNMARKED>,
     /// The change that is being attempted.
     under_way: Option<ReactionChange>,
     /// Reactions that chats have refused; `None` for a chat that forbids all of them.
-    refused: BTreeSet<(ChatId, Option<String>)>,
+    refused: LruMap<(ChatId, Option<String>), (), MAX_REFUSED>,
     /// Chats that have to wait until a time on the clock.
     held: BTreeMap<ChatId, Duration>,
 }
@@ -107,12 +108,12 @@ impl ReactionQueue {
         received: &str,
     ) {
         let place = (chat.chat.clone(), message);
-        push_bounded(&mut self.ended, place.clone(), MAX_ENDED);
+        self.ended.put(place.clone(), ());
         let may_show = match self.take(&chat.chat, message) {
             Some(waiting) => waiting.may_show,
             None => !received.is_empty() && !self.unmarked.contains(&place),
         };
-        self.unmarked.retain(|unmarked| *unmarked != place);
+        self.unmarked.pop(&place);
         let is_shown = may_show && !self.is_under_way(&chat.chat, message);
         if (is_shown && emoji == received) || (emoji.is_empty() && !may_show) {
             return;
@@ -165,7 +166,8 @@ impl ReactionQueue {
         }
         let place = change.place();
         if !self.ended.contains(&place) {
-            return push_bounded(&mut self.unmarked, place, MAX_UNMARKED);
+            self.unmarked.put(place, ());
+            return;
         }
         if let Some(end) = self.take(&place.0, place.1)
             && !end.emoji.is_empty()
@@ -220,11 +222,8 @@ impl ReactionQueue {
     /// Notes that a chat has refused a reaction, or forbids all of them. The changes that wait for
     /// it become removals.
     pub(crate) fn refuse(&mut self, change: ReactionChange, forbids_all: bool) {
-        if self.refused.len() >= MAX_REFUSED {
-            self.refused.clear();
-        }
         let emoji = (!forbids_all).then(|| change.emoji.clone());
-        self.refused.insert((change.chat.chat.clone(), emoji));
+        self.refused.put((change.chat.chat.clone(), emoji), ());
         for waiting in std::mem::take(&mut self.changes) {
             let permitted = self.permitted(waiting);
             self.changes.extend(permitted);
@@ -234,13 +233,6 @@ impl ReactionQueue {
         } else {
             self.add_again(change);
         }
-    }
-}
-
-fn push_bounded<T>(list: &mut VecDeque<T>, new: T, max: usize) {
-    list.push_back(new);
-    if list.len() > max {
-        list.pop_front();
     }
 }
 

@@ -13,7 +13,7 @@ use crate::fault::BotApiError;
 const COOL_DOWN: Duration = Duration::from_mins(1);
 
 /// The reason why a topic refuses messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum TopicLoss {
     Deleted,
     Closed,

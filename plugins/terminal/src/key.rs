@@ -2,7 +2,7 @@
 
 use avocet_protocol::ignore_result;
 
-/// Lets the keyboard read on after [`Key::OpenEditor`]. Until then, an editor gets the keys.
+/// Lets the keyboard read on after the key that opens an editor. Until then, the editor gets the keys.
 #[derive(Debug, Clone)]
 pub struct KeyGate(pub(crate) flume::Sender<()>);
 

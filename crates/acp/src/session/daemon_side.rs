@@ -6,7 +6,7 @@ use avocet_protocol::tool::WaitKind;
 use avocet_protocol::turn::{StartedMessage, TurnEvent, TurnRecord};
 use futures_util::FutureExt;
 
-use super::{Done, EditorSession, remember};
+use super::{Done, EditorSession};
 use crate::approval::{ask_approval, ask_choice, call_of};
 use crate::question;
 
@@ -73,7 +73,9 @@ impl EditorSession {
         for message in messages.iter().filter(|message| !self.own.contains(&message.id)) {
             self.editor.quote(&message.text);
         }
-        messages.iter().for_each(|message| remember(&mut self.own, message.id));
+        for message in messages {
+            self.own.put(message.id, ());
+        }
         let cancelled = self.prompt.as_ref().filter(|prompt| prompt.is_cancelled);
         if cancelled.is_some_and(|prompt| messages.iter().any(|one| one.id == prompt.message)) {
             self.stop_turn().await;
@@ -105,7 +107,7 @@ impl EditorSession {
         if self.shown.contains(&chunk.id) {
             return;
         }
-        remember(&mut self.shown, chunk.id);
+        self.shown.put(chunk.id, ());
         let is_cancelled = self.prompt.as_ref().is_some_and(|prompt| prompt.is_cancelled);
         let says = |start: &str| chunk.choices.iter().any(|one| one.says.starts_with(start));
         // The event of the wait may have come before this connection.

@@ -12,7 +12,7 @@ use avocet_protocol::store::MessageStatus;
 use futures_util::FutureExt;
 
 use super::buffers::attach_editor;
-use super::{Done, EditorSession, OpenPrompt, remember};
+use super::{Done, EditorSession, OpenPrompt};
 use crate::editor::{Editor, failed, invalid};
 use crate::prompt::PromptContent;
 
@@ -95,7 +95,7 @@ impl EditorSession {
         let session = self.place.session.clone();
         let ask = Ask { session, text, key, attachments };
         let asked: AskResult = self.call::<Ask>(client, &ask).await?;
-        remember(&mut self.own, asked.message);
+        self.own.put(asked.message, ());
         Ok(asked.message)
     }
 

@@ -72,7 +72,7 @@ pub(crate) async fn run(context: &CommandContext, command: DeadCommand) -> Resul
             for_each_letter::<RetryDeadLetter>(context, choice, "is queued again").await?;
         }
         DeadCommand::Drop(choice) => {
-            for_each_letter::<DropDeadLetter>(context, choice, "is dropped").await?
+            for_each_letter::<DropDeadLetter>(context, choice, "is dropped").await?;
         }
     }
     Ok(Exit::Done)

@@ -26,7 +26,7 @@ use parking_lot::Mutex;
 
 use crate::cli::named_pictures::{IllustratedText, NamedPicture, PictureRoots, read_pictures};
 use crate::cli::values::session_id;
-use crate::output::ago;
+use crate::output::format_age;
 
 /// The beginning of the ids of this account's sessions.
 const TERMINAL: &str = "terminal:local:";
@@ -206,7 +206,7 @@ pub(crate) fn other_conversations(
         let name = row.session.as_str().strip_prefix(TERMINAL)?.to_owned();
         let turns = if row.turns == 1 { "turn" } else { "turns" };
         let title = row.title.map(|title| format!(": {title}")).unwrap_or_default();
-        let age = ago(row.used_at, now);
+        let age = format_age(row.used_at, now);
         Some(ConversationEntry { name, summary: format!("{age}, {} {turns}{title}", row.turns) })
     };
     rows.into_iter().filter(|row| row.session != *open).filter_map(entry).collect()

@@ -173,7 +173,7 @@ async fn export_session(
     match format {
         ExportFormat::Json => print_json(&turns)?,
         ExportFormat::Markdown => {
-            print_text(&export::session_markdown(&session, &turns, &TimeZone::system()))?
+            print_text(&export::session_markdown(&session, &turns, &TimeZone::system()))?;
         }
     }
     Ok(Exit::Done)
@@ -271,7 +271,7 @@ fn lines_of(turn: &TurnRecord) -> Vec<FinishedLine> {
     for step in &turn.steps {
         if !step.text.is_empty() {
             add(format!("{}s{}", turn.id, step.number), &|text| {
-                push_said(text, "avocet", &step.text)
+                push_said(text, "avocet", &step.text);
             });
         }
         for call in step.calls.iter().filter(|call| call.result().is_some()) {

@@ -124,7 +124,7 @@ async fn sessions_change_takes_a_title_in_one_line() {
         (json!({"session": "terminal:local:none", "title": "x"}), Err((-32002, "there is no"))),
     ] {
         let answer = client.request::<Value>("sessions.change", &change).await;
-        let changes = world.daemon.labels.lock().unwrap().drain(..).collect::<Vec<_>>();
+        let changes = world.daemon.labels.lock().drain(..).collect::<Vec<_>>();
         match expected {
             Ok(title) => {
                 assert_eq!(answer.unwrap(), json!(null));

@@ -55,7 +55,7 @@ pub(super) fn summaries(
 impl SessionLabels for FakeDaemon {
     async fn change_labels(&self, change: &ChangeSession) -> Result<bool, StoreError> {
         let is_known = change.session == session();
-        self.labels.lock().unwrap().extend(is_known.then(|| change.clone()));
+        self.labels.lock().extend(is_known.then(|| change.clone()));
         Ok(is_known)
     }
 }

@@ -1,9 +1,9 @@
 //! A cache of recent pages, so that further parts and repeated requests need no fetch.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use avocet_protocol::LruMap;
 use parking_lot::Mutex;
 
 use super::{PageFormat, PageView};
@@ -14,16 +14,14 @@ const PAGES: usize = 64;
 /// Bytes of all pages that are kept.
 const BYTES: usize = 16 * 1024 * 1024;
 
-/// Pages, the oldest first.
+/// Pages by their address and format.
 #[derive(Debug, Default)]
 pub(super) struct PageCache {
-    pages: Mutex<VecDeque<CachedPage>>,
+    pages: Mutex<LruMap<(String, PageFormat), CachedPage, PAGES>>,
 }
 
 #[derive(Debug)]
 struct CachedPage {
-    url: String,
-    format: PageFormat,
     /// Measured by the clock's `elapsed`.
     since: Duration,
     view: Arc<PageView>,
@@ -38,12 +36,11 @@ impl PageCache {
         now: Duration,
     ) -> Option<Arc<PageView>> {
         let pages = &mut *self.pages.lock();
-        pages.retain(|kept| now.saturating_sub(kept.since) < KEPT);
-        let mut found = pages.iter().filter(|kept| kept.format == format && kept.url == url);
-        found.next_back().map(|kept| kept.view.clone())
+        pages.retain(|_, kept| now.saturating_sub(kept.since) < KEPT);
+        pages.get(&(url.to_owned(), format)).map(|kept| kept.view.clone())
     }
 
-    /// Stores a page and evicts the oldest pages above the limits.
+    /// Stores a page and evicts the least recently used pages above the limits.
     pub(super) fn put_page(
         &self,
         url: &str,
@@ -52,13 +49,12 @@ impl PageCache {
         now: Duration,
     ) {
         let pages = &mut *self.pages.lock();
-        pages.retain(|kept| kept.format != format || kept.url != url);
-        pages.push_back(CachedPage { url: url.to_owned(), format, since: now, view });
-        let bytes = |kept: &CachedPage| kept.url.len() + kept.view.count_bytes();
-        let mut all: usize = pages.iter().map(bytes).sum();
-        while all > BYTES || pages.len() > PAGES {
-            let Some(oldest) = pages.pop_front() else { break };
-            all -= bytes(&oldest);
+        pages.put((url.to_owned(), format), CachedPage { since: now, view });
+        let bytes = |(url, _): &(String, _), kept: &CachedPage| url.len() + kept.view.count_bytes();
+        let mut all: usize = pages.iter().map(|(page, kept)| bytes(page, kept)).sum();
+        while all > BYTES {
+            let Some((page, oldest)) = pages.pop_lru() else { break };
+            all -= bytes(&page, &oldest);
         }
     }
 }

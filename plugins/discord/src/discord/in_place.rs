@@ -5,11 +5,12 @@
 
 mod presses;
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use avocet_protocol::LruMap;
 use avocet_protocol::channel::SendError;
 use avocet_protocol::chat::{Content, Delivery, Receipt};
 use avocet_protocol::clock::{Clock, Timestamp, within};
@@ -55,7 +56,7 @@ const DEFERRED_MESSAGE: u8 = 5;
 pub(crate) struct CommandAnswers {
     open: Mutex<HashMap<InteractionId, Arc<CommandAnswer>>>,
     /// Commands whose answer was replaced by [`NOT_SHOWN`].
-    noted: Mutex<HashSet<InteractionId>>,
+    noted: Mutex<LruMap<InteractionId, (), MAX_NOTED>>,
 }
 
 /// A called slash command.
@@ -307,11 +308,7 @@ impl Discord {
         let note = Delivery { content, nonce, files: Vec::new(), ..delivery.clone() };
         let channel = self.target(&delivery.address).await?;
         let sent = self.create(channel, &note, NOT_SHOWN, note.nonce.clone()).await?;
-        let mut noted = self.commands.noted.lock();
-        if noted.len() >= MAX_NOTED {
-            noted.clear();
-        }
-        noted.insert(id);
+        self.commands.noted.lock().put(id, ());
         Ok(Some(sent.to_receipt()))
     }
 

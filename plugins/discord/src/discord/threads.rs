@@ -3,8 +3,6 @@
 //! its address is known before it exists. It is created with the first sign of the agent in it. If
 //! the platform refuses it, the answer goes into the channel.
 
-use std::collections::HashMap;
-
 use avocet_protocol::channel::SendError;
 use avocet_protocol::chat::ChatAddress;
 use parking_lot::Mutex;
@@ -15,7 +13,7 @@ use serde_json::{Value, json};
 use serenity::model::id::{ChannelId, MessageId};
 
 use crate::Discord;
-use crate::bounded::MakeRoom;
+use crate::bounded::KnownMap;
 use crate::fault::{RestError, RestRefusal};
 use crate::routes::Route;
 
@@ -46,7 +44,7 @@ pub enum Threads {
 /// The threads of this run.
 #[derive(Debug, Default)]
 pub(crate) struct TaskThreads {
-    states: Mutex<HashMap<ChannelId, TaskThread>>,
+    states: Mutex<KnownMap<ChannelId, TaskThread>>,
     /// Held while a thread is created: typing, a preview and an answer may come at the same time.
     creating: tokio::sync::Mutex<()>,
 }
@@ -66,20 +64,17 @@ impl TaskThreads {
     pub(crate) fn want(&self, message: MessageId, text: &str) {
         let mut states = self.states.lock();
         let thread = ChannelId::new(message.get());
-        states.make_room(&thread);
-        states.entry(thread).or_insert_with(|| TaskThread::Wanted(short_name(text)));
+        states.get_or_insert(thread, || TaskThread::Wanted(short_name(text)));
     }
 
     /// Notes a thread that exists.
     pub(crate) fn note(&self, thread: ChannelId) {
-        let mut states = self.states.lock();
-        states.make_room(&thread);
-        states.insert(thread, TaskThread::Exists);
+        self.states.lock().put(thread, TaskThread::Exists);
     }
 
     /// Returns the channel to send to, unless the thread has still to be created or found.
     fn place(&self, thread: ChannelId, parent: ChannelId) -> Option<ChannelId> {
-        match self.states.lock().get(&thread)? {
+        match self.states.lock().peek(&thread)? {
             TaskThread::Exists => Some(thread),
             TaskThread::Refused => Some(parent),
             TaskThread::Wanted(_) => None,
@@ -132,7 +127,7 @@ impl Discord {
             Some(name) => self.create_thread(parent, thread, &name).await?,
         };
         let place = if state == TaskThread::Refused { parent } else { thread };
-        self.task_threads.states.lock().insert(thread, state);
+        self.task_threads.states.lock().put(thread, state);
         Ok(place)
     }
 

@@ -1,14 +1,12 @@
 //! The roles of authors that give access (`allow_roles`, `owner_roles`). Live events report the
 //! roles of their author; the history lacks them, so they are requested there.
 
-use std::collections::HashMap;
-
 use serde::Deserialize;
 use serde_json::Value;
 use serenity::model::channel::Message;
 use serenity::model::id::{GuildId, RoleId, UserId};
 
-use crate::bounded::MakeRoom;
+use crate::bounded::KnownMap;
 use crate::channels::DiscordChannel;
 use crate::fault::RestError;
 use crate::gateway::BotIds;
@@ -18,7 +16,7 @@ use super::Receiver;
 
 /// The last known roles of members. A page of the history begins without them, because a role may
 /// have been taken away.
-pub(super) type MemberRoles = HashMap<(GuildId, UserId), Vec<RoleId>>;
+pub(super) type MemberRoles = KnownMap<(GuildId, UserId), Vec<RoleId>>;
 
 impl Receiver<'_> {
     /// Requests the roles of a message's author, if they matter and are unknown.
@@ -64,14 +62,13 @@ impl Receiver<'_> {
         let guild = message.guild_id.or_else(|| self.discord.uploads.guild_of(message.channel_id));
         let Some(guild) = guild else { return Ok(Vec::new()) };
         let member = (guild, message.author.id);
-        let roles = match (&message.member, self.members.get(&member)) {
+        let roles = match (&message.member, self.members.peek(&member)) {
             (Some(live), _) => live.roles.clone(),
             (None, Some(known)) => known.clone(),
             (None, None) => self.request_roles(guild, message.author.id).await?,
         };
         let named = self.discord.settings.named_roles(&roles);
-        self.members.make_room(&member);
-        self.members.insert(member, roles);
+        self.members.put(member, roles);
         Ok(named)
     }
 

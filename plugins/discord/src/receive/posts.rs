@@ -1,22 +1,20 @@
 //! Titles and tags of forum posts. The first message of a post comes with them, because its text
 //! alone often lacks the subject.
 
-use std::collections::HashMap;
-
 use serde::Deserialize;
 use serde_json::Value;
 use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, ForumTagId};
 
-use crate::bounded::MakeRoom;
+use crate::bounded::KnownMap;
 use crate::channels::{DiscordChannel, described_values};
 use crate::post_heading::PostHeading;
 
 /// The posts and the tags of forums, as the platform has described them.
 #[derive(Debug, Default)]
 pub(super) struct ForumPosts {
-    posts: HashMap<ChannelId, ForumPost>,
-    tags: HashMap<ForumTagId, String>,
+    posts: KnownMap<ChannelId, ForumPost>,
+    tags: KnownMap<ForumTagId, String>,
 }
 
 #[derive(Debug)]
@@ -50,12 +48,10 @@ impl ForumPosts {
     pub(super) fn learn_from(&mut self, event: &Value) {
         for channel in described_values(event).flat_map(ForumFields::deserialize) {
             for tag in channel.available_tags {
-                self.tags.make_room(&tag.id);
-                self.tags.insert(tag.id, tag.name);
+                self.tags.put(tag.id, tag.name);
             }
             if let Some(tags) = channel.applied_tags {
-                self.posts.make_room(&channel.id);
-                self.posts.insert(channel.id, ForumPost { title: channel.name, tags });
+                self.posts.put(channel.id, ForumPost { title: channel.name, tags });
             }
         }
     }
@@ -69,8 +65,8 @@ impl ForumPosts {
     ) -> Option<String> {
         let is_first = message.id.get() == message.channel_id.get();
         let is_thread = matches!(channel_type, DiscordChannel::Thread { .. });
-        let post = self.posts.get(&message.channel_id).filter(|_| is_first && is_thread)?;
-        let tags = post.tags.iter().filter_map(|tag| self.tags.get(tag)).cloned().collect();
+        let post = self.posts.peek(&message.channel_id).filter(|_| is_first && is_thread)?;
+        let tags = post.tags.iter().filter_map(|tag| self.tags.peek(tag)).cloned().collect();
         Some(PostHeading { title: post.title.clone(), tags }.to_string())
     }
 }

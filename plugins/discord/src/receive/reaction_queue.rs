@@ -1,11 +1,11 @@
 //! The order of the bot's reactions: the changes of one message are made one after the other,
 //! because the removal of an emoji must not overtake its addition.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 use serenity::model::id::MessageId;
 
-use crate::bounded::MakeRoom;
+use crate::bounded::KnownSet;
 use crate::discord::reactions::ReactionChange;
 
 /// The changes of each message.
@@ -14,7 +14,7 @@ pub(super) struct ReactionQueue {
     /// Messages with a change in progress, and their further changes.
     waiting: HashMap<MessageId, VecDeque<ReactionChange>>,
     /// Messages whose answer has ended.
-    ended: HashSet<MessageId>,
+    ended: KnownSet<MessageId>,
 }
 
 impl ReactionQueue {
@@ -38,8 +38,7 @@ impl ReactionQueue {
     }
 
     pub(super) fn note_end(&mut self, message: MessageId) {
-        self.ended.make_room(&message);
-        self.ended.insert(message);
+        self.ended.put(message, ());
     }
 
     pub(super) fn has_ended(&self, message: MessageId) -> bool {

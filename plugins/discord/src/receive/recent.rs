@@ -11,7 +11,6 @@ use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, MessageId};
 
 use crate::Discord;
-use crate::bounded::MakeRoom;
 use crate::channels::DiscordChannel;
 use crate::fault::RestError;
 use crate::gateway::{BotIds, LiveEvent, MESSAGE_CREATE};
@@ -90,7 +89,7 @@ impl Receiver<'_> {
         let message = lenient::message(message)?;
         let channel = message.channel_id;
         let channel_type = self.channels.get(channel)?;
-        let is_tried = self.unread_before.get(&channel) == Some(&message.id);
+        let is_tried = self.unread_before.peek(&channel) == Some(&message.id);
         let is_first = channel_type != DiscordChannel::Direct
             && !is_tried
             && !self.read_histories.contains(&channel)
@@ -114,15 +113,13 @@ impl Receiver<'_> {
             Err(fault) => {
                 tracing::debug!(%channel, error = %fault, "cannot read the messages before a mention");
                 if !matches!(fault, RestError::Refused(_)) {
-                    self.unread_before.make_room(&channel);
-                    self.unread_before.insert(channel, mention);
+                    self.unread_before.put(channel, mention);
                     return self.resume_channel(channel);
                 }
             }
         }
-        self.unread_before.remove(&channel);
-        self.read_histories.make_room(&channel);
-        self.read_histories.insert(channel);
+        self.unread_before.pop(&channel);
+        self.read_histories.put(channel, ());
         self.resume_channel(channel);
     }
 

@@ -5,7 +5,6 @@ use avocet_channel_kit::{Converted, InboundStages, Taken};
 use avocet_protocol::chat::Inbound;
 use serenity::model::channel::Message;
 
-use crate::bounded::MakeRoom;
 use crate::channels::DiscordChannel;
 use crate::convert::{MessageVersion, NOT_MENTIONED};
 use crate::discord::reactions::ReactionChange;
@@ -128,15 +127,14 @@ impl InboundStages for MessageStages<'_, '_> {
         if !self.is_original() {
             return;
         }
-        self.receiver.unmentioned.remove(&self.message.id);
+        self.receiver.unmentioned.pop(&self.message.id);
         match message {
             Converted::Inbound(inbound) if *taken == Taken::Accepted && !self.is_command() => {
                 self.note_accepted(inbound);
             }
             Converted::Ignored(NOT_MENTIONED) => {
                 self.receiver.note_recent(self.bot, self.message);
-                self.receiver.unmentioned.make_room(&self.message.id);
-                self.receiver.unmentioned.insert(self.message.id);
+                self.receiver.unmentioned.put(self.message.id, ());
             }
             Converted::Inbound(_) | Converted::Unreadable(_) | Converted::Ignored(_) => {}
         }

@@ -1,8 +1,7 @@
 //! Sends several files as an album, which people see as one message. It is one delivery with the
 //! numbers of all its messages. If the platform refuses the album, its files are sent one by one.
 
-use std::collections::BTreeMap;
-
+use avocet_protocol::LruMap;
 use avocet_protocol::channel::SendError;
 use avocet_protocol::chat::{Attachment, Content, Delivery, LoadedFile, Receipt};
 use avocet_protocol::ids::{DeliveryId, PlatformId};
@@ -24,7 +23,7 @@ const MAX_PARTLY_SENT: usize = 100;
 /// The progress of albums that are sent file by file. A repeated delivery continues from there.
 /// After a crash the progress is lost, and the log marks the repetition, as for other messages.
 #[derive(Debug, Default)]
-pub(crate) struct PartlySent(Mutex<BTreeMap<DeliveryId, SentFiles>>);
+pub(crate) struct PartlySent(Mutex<LruMap<DeliveryId, SentFiles, MAX_PARTLY_SENT>>);
 
 /// The progress of an album.
 #[derive(Debug, Clone)]
@@ -43,19 +42,15 @@ impl SentFiles {
 
 impl PartlySent {
     fn get(&self, id: DeliveryId) -> Option<SentFiles> {
-        self.0.lock().get(&id).cloned()
+        self.0.lock().peek(&id).cloned()
     }
 
     fn put(&self, id: DeliveryId, files: &SentFiles) {
-        let mut deliveries = self.0.lock();
-        if deliveries.len() >= MAX_PARTLY_SENT && !deliveries.contains_key(&id) {
-            deliveries.pop_first();
-        }
-        deliveries.insert(id, files.clone());
+        self.0.lock().put(id, files.clone());
     }
 
     fn forget(&self, id: DeliveryId) {
-        self.0.lock().remove(&id);
+        self.0.lock().pop(&id);
     }
 }
 

@@ -1,9 +1,9 @@
 //! Shows the chat on the screen.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use avocet_protocol::LruMap;
 use avocet_protocol::chat::REPEAT_MARK;
 use avocet_protocol::ids::{DeliveryId, MessageId, SenderId, TurnId};
 use avocet_protocol::turn::{StartedMessage, TurnEvent, TurnRecord};
@@ -25,9 +25,9 @@ pub(super) struct ChatDisplay {
     pub(super) screen: Screen,
     /// The person at the terminal, by the daemon's id.
     me: SenderId,
-    seen: VecDeque<DeliveryId>,
+    seen: LruMap<DeliveryId, (), SEEN>,
     /// Messages that are on the screen already.
-    known: VecDeque<MessageId>,
+    known: LruMap<MessageId, (), SEEN>,
     turn: Option<TurnId>,
     /// `true` if the answer is shown while it is written, from its beginning on.
     streams: bool,
@@ -47,8 +47,8 @@ impl ChatDisplay {
             link,
             screen,
             me,
-            seen: VecDeque::new(),
-            known: VecDeque::new(),
+            seen: LruMap::default(),
+            known: LruMap::default(),
             turn: None,
             streams: false,
             streamed: String::new(),
@@ -66,7 +66,7 @@ impl ChatDisplay {
 
     /// Marks a message as shown, because it was typed here.
     pub(super) fn mark_shown(&mut self, message: MessageId) {
-        remember(&mut self.known, message);
+        self.known.put(message, ());
     }
 
     /// Returns the screen, if a person looks at it.
@@ -206,7 +206,7 @@ impl ChatDisplay {
         if self.known.contains(&message.id) {
             return;
         }
-        remember(&mut self.known, message.id);
+        self.known.put(message.id, ());
         let text = make_safe(&message.text);
         if message.sender == self.me.as_str() {
             self.show_remark(&format!("you wrote earlier or elsewhere: {text}"));
@@ -227,7 +227,7 @@ impl ChatDisplay {
 
     pub(super) async fn show_chunk(&mut self, chunk: SaidChunk) {
         if !self.seen.contains(&chunk.id) {
-            remember(&mut self.seen, chunk.id);
+            self.seen.put(chunk.id, ());
             match self.live_screen() {
                 Some(_) => self.say_to_person(&chunk),
                 None => {
@@ -296,12 +296,5 @@ impl ChatDisplay {
         } else {
             self.streamed = left;
         }
-    }
-}
-
-fn remember<T>(known: &mut VecDeque<T>, one: T) {
-    known.push_back(one);
-    if known.len() > SEEN {
-        known.pop_front();
     }
 }

@@ -1,6 +1,5 @@
 //! Lets a person edit the messages of a turn in an editor.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use avocet_protocol::chat::LoggedInbound;

@@ -24,7 +24,7 @@ pub(super) fn session_markdown(
                 messages.iter().for_each(|one| quote_message(&mut text, one));
             }
             Origin::Child { parent, prompt, .. } => {
-                push_quote(&mut text, &parent.to_string(), prompt)
+                push_quote(&mut text, &parent.to_string(), prompt);
             }
         }
         for step in &turn.steps {

@@ -91,7 +91,7 @@ impl InitRun<'_> {
                 Some(Some(server)) => return Ok(KeyAnswer::Local(server.clone())),
                 Some(None) if answer.is_empty() => return Ok(KeyAnswer::None),
                 Some(None) if answer.len() < 3 => {
-                    print_lines("There is no server of this number.\n")?
+                    print_lines("There is no server of this number.\n")?;
                 }
                 _ => return Ok(KeyAnswer::Key(answer)),
             }
