@@ -416,7 +416,7 @@ export interface Consolidation {
 export interface Quote {
     /** The author, by the name that they gave themselves; null for the agent. */
     from: string | null;
-    /** The text of the message, or the selected part of it. */
+    /** The text of the message, or the selected part of it. Empty for a file without a caption. */
     text: string;
 }
 /** The platform's name for a message that it accepted. */
@@ -563,7 +563,7 @@ export interface Content {
     forwarded?: Quote[];
     /** The styles of rendered text. If present, the text is plain and no longer Markdown. */
     styles?: StyleRange[];
-    /** Files that belong to the message. */
+    /** Files that belong to the message, or to the message that it replies to. */
     attachments?: Attachment[];
     /** Buttons; a channel without buttons shows them as text. */
     choices?: Choice[];

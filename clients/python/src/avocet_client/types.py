@@ -555,7 +555,7 @@ Quote = TypedDict(
     {
         # The author, by the name that they gave themselves; null for the agent.
         "from": str | None,
-        # The text of the message, or the selected part of it.
+        # The text of the message, or the selected part of it. Empty for a file without a caption.
         "text": str,
     },
 )
@@ -737,7 +737,7 @@ class Content(TypedDict):
     forwarded: NotRequired[list[Quote]]
     # The styles of rendered text. If present, the text is plain and no longer Markdown.
     styles: NotRequired[list[StyleRange]]
-    # Files that belong to the message.
+    # Files that belong to the message, or to the message that it replies to.
     attachments: NotRequired[list[Attachment]]
     # Buttons; a channel without buttons shows them as text.
     choices: NotRequired[list[Choice]]
