@@ -100,7 +100,7 @@ async fn http_search_and_sent_show_a_conversation_with_its_title() {
         http.get(&format!("/v1/messages/{id}?wait=60")).await;
     }
     let sessions = http.get("/v1/sessions").await.json();
-    assert_eq!(sessions[0]["title"], "count to 2");
+    assert_eq!(sessions[0]["title"], "count to 3");
     let found = http.get("/v1/search?words=count&limit=5").await.json();
     let authors: Vec<&str> =
         found.as_array().unwrap().iter().map(|row| row["author"].as_str().unwrap()).collect();

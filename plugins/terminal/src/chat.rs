@@ -216,7 +216,11 @@ impl ChatLoop {
                 // The message's id is unknown during the send, so events wait: they may refer to
                 // it. They also come after the last exchange.
                 notice = link.hear(), if self.hears_notices() => self.handle_notice(notice).await,
-                Some(ended) = self.outcomes.next() => self.end_message(ended),
+                // After its outcome, the chat no longer follows a message. So the events that came
+                // before it are shown first.
+                Some(ended) = self.outcomes.next(), if !self.is_reading_calls() => {
+                    self.end_message(ended);
+                }
                 () = or_pending(deadline.map(sleep)) => {}
             }
             self.own.forget_finished(self.clock.elapsed());
