@@ -70,6 +70,10 @@ impl<T: DeserializeOwned> FromRequest<Arc<HttpState>> for JsonBody<T> {
     async fn from_request(request: Request, state: &Arc<HttpState>) -> Result<Self, Problem> {
         check_is_json(request.headers())?;
         let WholeBody(body) = WholeBody::from_request(request, state).await?;
+        // A list would be read as the fields of the type in their order.
+        if body.trim_ascii_start().starts_with(b"[") {
+            return Err(Problem::bad_request("send a JSON object, not a list"));
+        }
         let read = decode_json(&body);
         read.map(Self).map_err(|error| Problem::bad_request(plain_json(&error)))
     }

@@ -95,6 +95,7 @@ pub(super) const CASES: &[Case] = &[
     ("PATCH /v1/sessions/terminal:local:a", r#"{"title": "The garden", "is_pinned": true}"#, 204, ""),
     ("PATCH /v1/sessions/terminal:local:none", "{}", 404, "there is no session terminal:local:none"),
     ("PATCH /v1/sessions/terminal:local:a", r#"{"name": "x"}"#, 400, "unknown key `name`"),
+    ("PATCH /v1/sessions/terminal:local:a", " [null, null]", 400, "send a JSON object, not a list"),
     ("GET /v1/sessions/terminal:local:a", "", 200, r#""id":"t1""#),
     ("GET /v1/sessions/terminal%3Alocal%3Aa?before=t1", "", 200, "[]"),
     ("GET /v1/sessions/nowhere", "", 400, "sessions.show: "),
