@@ -109,6 +109,8 @@ struct ChatLoop {
     measuring: Fuse<BoxFuture<'static, ChatFigures>>,
     /// The request for the conversations, or for another one.
     choosing: Choosing,
+    /// The conversation that the person wants, until the last answers of this one are shown.
+    wanted: Option<String>,
     editor: Option<EditorAccess>,
     /// The text of an open editor.
     editing: Fuse<BoxFuture<'static, EditedText>>,
@@ -140,6 +142,7 @@ impl TerminalChat {
             outcomes: FuturesUnordered::new(),
             measuring: Fuse::terminated(),
             choosing: Fuse::terminated(),
+            wanted: None,
             editor,
             editing: Fuse::terminated(),
             choices: None,
@@ -184,6 +187,7 @@ impl ChatLoop {
         tokio::pin!(typed);
         loop {
             self.send_next();
+            self.open_wanted();
             self.paint_screen();
             let (link, clock) = (self.link.clone(), self.clock.clone());
             let deadline = self.next_check_at();

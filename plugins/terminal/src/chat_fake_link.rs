@@ -77,6 +77,10 @@ impl FakeLink {
         self.remarks.0.send(remark.to_owned()).unwrap();
     }
 
+    pub(super) fn tell(&self, notice: DaemonNotice) {
+        self.to_hear.0.send(notice).unwrap();
+    }
+
     pub(super) fn said(&self) -> Vec<String> {
         self.said.lock().clone()
     }
@@ -93,9 +97,8 @@ impl TerminalLink for FakeLink {
         }
         let mut said = self.said.lock();
         said.push(text.to_owned());
-        for heard in self.answers.lock().pop_front().unwrap_or_default() {
-            self.to_hear.0.send(heard).unwrap();
-        }
+        let answers = self.answers.lock().pop_front().unwrap_or_default();
+        answers.into_iter().for_each(|notice| self.tell(notice));
         Ok(MessageId(said.len() as i64))
     }
 
@@ -109,9 +112,7 @@ impl TerminalLink for FakeLink {
         match self.outcome {
             Some(_) => {
                 *self.told.lock() += 1;
-                for notice in self.late.lock().drain(..) {
-                    self.to_hear.0.send(notice).unwrap();
-                }
+                self.late.lock().drain(..).for_each(|notice| self.tell(notice));
                 Ok(MessageStatus {
                     id,
                     session,

@@ -270,6 +270,38 @@ async fn chat_second_escape_sends_no_second_stop() {
 }
 
 #[tokio::test]
+async fn chat_opens_another_conversation_once_the_last_answer_is_confirmed() {
+    let answers = vec![
+        vec![started(1, 1, "hi"), thinking(), text("hello")],
+        vec![started(2, 2, "count"), chunk(2, Some(2), "1, 2, 3")],
+    ];
+    let (terminal, chat) = AtTerminal::open(FakeLink::new(answers, Some(Outcome::Replied)));
+    let resume = TypedEvent::Line("/resume work".to_owned());
+    let typing = async {
+        terminal.type_line("hi").await;
+        while !terminal.link.has_ended(1) {
+            tokio::task::yield_now().await;
+        }
+        terminal.keys.send_async(resume).await.unwrap();
+        terminal.wait_for("> /resume work").await;
+        // What is typed now is for the other conversation.
+        terminal.keys.send_async(TypedEvent::Line("count".to_owned())).await.unwrap();
+        terminal.wait_for("> count").await;
+        assert_eq!(*terminal.link.opened.lock(), [""; 0], "the answer is still to come");
+        terminal.link.tell(chunk(1, Some(1), "hello"));
+        terminal.wait_for("This is the conversation work.").await;
+        assert_eq!(terminal.link.shown.lock().first(), Some(&DeliveryId(1)));
+        assert_eq!(*terminal.link.opened.lock(), ["work"]);
+        while terminal.link.said().len() < 2 {
+            tokio::task::yield_now().await;
+        }
+        terminal.keys.send_async(TypedEvent::End).await.unwrap();
+    };
+    tokio::join!(chat.run("hello"), typing);
+    assert_eq!(terminal.link.said(), ["hi", "count"]);
+}
+
+#[tokio::test]
 async fn chat_puts_a_line_that_was_not_sent_back_into_the_input() {
     let (terminal, chat) = AtTerminal::open(FakeLink::new(Vec::new(), None));
     let typing = async {

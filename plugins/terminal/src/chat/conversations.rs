@@ -45,12 +45,30 @@ impl ChatLoop {
         !self.choosing.is_terminated()
     }
 
-    /// Asks for the conversations, and opens one if the wish names it.
-    pub(super) fn choose_conversation(&mut self, wanted: ConversationWish) {
+    /// Takes a wish of the person. Another conversation opens once the last answer is shown.
+    pub(super) fn take_wish(&mut self, wish: ConversationWish) {
+        let ConversationWish::Open(name) = wish else { return self.choose_conversation(wish) };
         let is_busy = self.is_sending() || !self.to_send.is_empty() || self.own.is_working();
-        if wanted != ConversationWish::List && (is_busy || self.is_choosing()) {
+        if is_busy || self.is_choosing() || self.wanted.is_some() {
             return self.display.show_remark(BUSY);
         }
+        self.wanted = Some(name);
+    }
+
+    /// Opens the wanted conversation, unless answers of this one are still to come. The daemon would
+    /// send an answer that this terminal does not confirm again, with a mark.
+    pub(super) fn open_wanted(&mut self) {
+        let is_due = self.own.answers_due(self.clock.elapsed()).is_some();
+        if !is_due
+            && !self.is_reading_calls()
+            && let Some(name) = self.wanted.take()
+        {
+            self.choose_conversation(ConversationWish::Open(name));
+        }
+    }
+
+    /// Asks for the conversations, and opens one if the wish names it.
+    fn choose_conversation(&mut self, wanted: ConversationWish) {
         let link = self.link.clone();
         let choose = async move {
             let listed = match link.conversations().await {

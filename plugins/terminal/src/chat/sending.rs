@@ -37,6 +37,7 @@ impl ChatLoop {
         if !self.is_sending()
             && !self.is_loading()
             && !self.is_choosing()
+            && self.wanted.is_none()
             && let Some(text) = self.to_send.pop_front()
         {
             let waits = self.link.is_lost();

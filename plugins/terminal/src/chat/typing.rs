@@ -72,7 +72,7 @@ impl ChatLoop {
             if let Some(live) = self.display.live_screen() {
                 live.show_typed_line(text, false);
             }
-            self.choose_conversation(wanted);
+            self.take_wish(wanted);
             return ControlFlow::Continue(());
         }
         let waits = self.is_loading()
