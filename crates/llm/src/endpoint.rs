@@ -28,8 +28,8 @@ use avocet_text::{Secret, plain_json};
 pub(crate) use answer::{AnswerError, AnswerPiece, CompleteAnswer, StreamedAnswer};
 use length::max_answer;
 pub(crate) use length::{ITEM, MAX_ANSWER};
-pub use offered::OfferedModel;
 pub(crate) use offered::{ListForm, one_page, openai_model};
+pub use offered::{ModelListError, OfferedModel};
 pub use probe::ProbeResult;
 pub(crate) use probe::texts_at_key;
 

@@ -11,7 +11,7 @@ use avocet_protocol::model::{
 };
 
 use crate::dialected::LatestTools;
-use crate::endpoint::{OfferedModel, ProbeResult};
+use crate::endpoint::{ModelListError, OfferedModel, ProbeResult};
 use crate::facts::{
     BuiltIn, CatalogueFacts, FactSource, KnownFacts, LearnedFacts, ModelCatalogue, SourcedFacts,
     host_of,
@@ -40,10 +40,9 @@ pub(crate) trait ServedModel: Model {
     /// has no list.
     ///
     /// # Errors
-    /// [`ModelError`] as for a request.
-    async fn list_models(&self) -> Result<Vec<OfferedModel>, ModelError> {
-        let (model, detail) = (self.name().to_owned(), "the API has no list of models".to_owned());
-        Err(ModelError::Refused { model, detail, lasting: true })
+    /// [`ModelListError`].
+    async fn list_models(&self) -> Result<Vec<OfferedModel>, ModelListError> {
+        Err(ModelListError::Missing { model: self.name().to_owned() })
     }
 
     /// The API keys of the provider.
@@ -216,11 +215,11 @@ impl KnownModel {
     /// catalogue and the list of well-known models.
     ///
     /// # Errors
-    /// [`ModelError`] as for a request.
+    /// [`ModelListError`].
     pub async fn list_models(
         &self,
         catalogue: &ModelCatalogue,
-    ) -> Result<Vec<OfferedModel>, ModelError> {
+    ) -> Result<Vec<OfferedModel>, ModelListError> {
         let host = self.said.host.as_deref();
         let with_known = |OfferedModel { name, facts }: OfferedModel| {
             let known =

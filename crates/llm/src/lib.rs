@@ -63,7 +63,7 @@ pub use chain::ModelChain;
 pub use cool_down::CoolDowns;
 pub use dialected::DialectModel;
 pub use embeddings::{EmbeddingsConfig, ServedEmbedder};
-pub use endpoint::{OfferedModel, ProbeResult};
+pub use endpoint::{ModelListError, OfferedModel, ProbeResult};
 pub use facts::{
     BadCatalogue, CatalogueSummary, Fact, FactSource, KnownFacts, LearnedFacts, ModelCatalogue,
     ModelConfig, ModelTable, SourcedFacts,

@@ -20,6 +20,7 @@ use avocet_protocol::ignore_result;
 use avocet_protocol::tool::{McpServerStatus, McpServers, McpState};
 use avocet_sandbox::{
     ProgramEnd, ProgramRequest, ProgramRights, ProgramSandbox, ProgramStreams, ReachedHosts,
+    SandboxError,
 };
 use avocet_supervise::Group;
 use tokio::sync::oneshot;
@@ -235,9 +236,9 @@ impl ChildProgram for SandboxedProgram {
         let (ended, ()) = tokio::join!(sandbox.run_with_streams(request, sender), hand_over);
         match ended {
             Err(error) => {
-                let why = error.to_string();
-                let hidden = why.contains("there is no program").then(|| self.describe_hidden());
-                join_reasons(why, hidden.flatten())
+                let is_missing = matches!(error, SandboxError::NoProgram(_));
+                let hidden = is_missing.then(|| self.describe_hidden());
+                join_reasons(error.to_string(), hidden.flatten())
             }
             Ok(result) => {
                 let end = match result.ended {

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::answer_schema::{self, with_answer_schema};
 use crate::endpoint::{
-    ListForm, ModelEndpoint, NamedWindow, OfferedModel, ProbeResult, texts_at_key,
+    ListForm, ModelEndpoint, ModelListError, NamedWindow, OfferedModel, ProbeResult, texts_at_key,
 };
 use crate::facts::{SourcedFacts, shipped_facts};
 use crate::keys::KeyRing;
@@ -140,7 +140,7 @@ fn next_page(page: &Value) -> Option<(&'static str, String)> {
 #[async_trait]
 impl ServedModel for AnthropicModel {
     /// See Anthropic API reference, "List Models".
-    async fn list_models(&self) -> Result<Vec<OfferedModel>, ModelError> {
+    async fn list_models(&self) -> Result<Vec<OfferedModel>, ModelListError> {
         let url = self.endpoint.url.replace("/v1/messages", "/v1/models?limit=1000");
         let form = ListForm { key: "data", model: offered_model, next: next_page };
         self.endpoint.list_models::<AnthropicAnswer>(&url, form).await

@@ -31,28 +31,37 @@ pub(crate) struct ListForm {
     pub(crate) next: fn(&Value) -> Option<(&'static str, String)>,
 }
 
+/// The reason why there is no list of a provider's models.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModelListError {
+    /// The server has no list. It may work all the same.
+    #[error("{model}: the server has no list of models")]
+    Missing {
+        /// `provider/model`.
+        model: String,
+    },
+    /// The server is unreachable, or refuses the request.
+    #[error(transparent)]
+    Failed(#[from] ModelError),
+}
+
 impl ModelEndpoint {
     /// Returns all models of the list at `url`, sorted by name.
     ///
     /// # Errors
-    /// [`ModelError`] as for a request to a model, and if there is no list.
+    /// [`ModelListError`].
     pub(crate) async fn list_models<A: StreamedAnswer>(
         &self,
         url: &str,
         form: ListForm,
-    ) -> Result<Vec<OfferedModel>, ModelError> {
+    ) -> Result<Vec<OfferedModel>, ModelListError> {
         let mut found = Vec::new();
         let mut page_url = url.to_owned();
         for _ in 0..MAX_PAGES {
             let page = self.get_json::<A>(&page_url).await?;
             let models = page.as_ref().and_then(|page| page[form.key].as_array());
             let (Some(page), Some(models)) = (&page, models) else {
-                let detail = "the server has no list of models".to_owned();
-                return Err(ModelError::Refused {
-                    model: self.name.clone(),
-                    detail,
-                    lasting: true,
-                });
+                return Err(ModelListError::Missing { model: self.name.clone() });
             };
             found.extend(models.iter().filter_map(form.model));
             let Some((parameter, value)) = (form.next)(page).filter(|_| !models.is_empty()) else {

@@ -22,7 +22,7 @@ use serde_json::Value;
 use crate::SourcedFacts;
 use crate::answer_schema::{self, with_answer_schema};
 use crate::endpoint::{
-    ListForm, ModelEndpoint, NamedWindow, OfferedModel, ProbeResult, texts_at_key,
+    ListForm, ModelEndpoint, ModelListError, NamedWindow, OfferedModel, ProbeResult, texts_at_key,
 };
 use crate::facts::{BuiltIn, host_of};
 use crate::keys::KeyRing;
@@ -163,7 +163,7 @@ fn next_page(page: &Value) -> Option<(&'static str, String)> {
 #[async_trait]
 impl ServedModel for GeminiModel {
     /// See Gemini API reference, "models.list".
-    async fn list_models(&self) -> Result<Vec<OfferedModel>, ModelError> {
+    async fn list_models(&self) -> Result<Vec<OfferedModel>, ModelListError> {
         let one = self.endpoint.url.trim_end_matches(ASK);
         let (list, _) = one.rsplit_once('/').unwrap_or((one, ""));
         let form = ListForm { key: "models", model: offered_model, next: next_page };

@@ -19,7 +19,8 @@ use serde_json::Value;
 
 use crate::answer_schema::{self, with_answer_schema};
 use crate::endpoint::{
-    ListForm, ModelEndpoint, NamedWindow, OfferedModel, ProbeResult, one_page, texts_at_key,
+    ListForm, ModelEndpoint, ModelListError, NamedWindow, OfferedModel, ProbeResult, one_page,
+    texts_at_key,
 };
 use crate::facts::{LearnedFacts, SourcedFacts};
 use crate::keys::{ApiKeys, KeyRing};
@@ -146,11 +147,14 @@ fn offered_model(model: &Value) -> Option<OfferedModel> {
 #[async_trait]
 impl ServedModel for OllamaModel {
     /// See Ollama API, "List Local Models".
-    async fn list_models(&self) -> Result<Vec<OfferedModel>, ModelError> {
+    async fn list_models(&self) -> Result<Vec<OfferedModel>, ModelListError> {
         let url = format!("{}/api/tags", self.config.server_url());
         let form = ListForm { key: "models", model: offered_model, next: one_page };
         let found = self.endpoint.list_models::<OllamaAnswer>(&url, form).await;
-        found.map_err(|error| self.add_advice(error))
+        found.map_err(|error| match error {
+            ModelListError::Failed(error) => self.add_advice(error).into(),
+            missing @ ModelListError::Missing { .. } => missing,
+        })
     }
 
     async fn learn_facts(&self) -> LearnedFacts {

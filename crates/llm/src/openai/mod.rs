@@ -25,8 +25,8 @@ use serde_json::Value;
 
 use crate::answer_schema::{self, with_answer_schema};
 use crate::endpoint::{
-    ListForm, ModelEndpoint, NamedWindow, OfferedModel, ProbeResult, one_page, openai_model,
-    texts_at_key,
+    ListForm, ModelEndpoint, ModelListError, NamedWindow, OfferedModel, ProbeResult, one_page,
+    openai_model, texts_at_key,
 };
 use crate::keys::KeyRing;
 use crate::known_model::ServedModel;
@@ -158,21 +158,19 @@ impl Model for OpenAi {
 #[async_trait]
 impl ServedModel for OpenAi {
     /// See OpenAI API reference, "List models".
-    async fn list_models(&self) -> Result<Vec<OfferedModel>, ModelError> {
+    async fn list_models(&self) -> Result<Vec<OfferedModel>, ModelListError> {
         let form = ListForm { key: "data", model: openai_model, next: one_page };
         let offered =
             self.endpoint.list_models::<OpenAiChatAnswer>(self.context.list_url(), form).await;
-        if !matches!(offered, Err(ModelError::Refused { .. })) {
+        let (Err(ModelListError::Missing { .. })
+        | Err(ModelListError::Failed(ModelError::Refused { .. }))) = offered
+        else {
             return offered;
-        }
-        match self.find_base_url().await {
-            Some(meant) => Err(ModelError::Refused {
-                model: self.endpoint.name.clone(),
-                detail: format!("the list of models is at {meant}; write that as base_url"),
-                lasting: true,
-            }),
-            None => offered,
-        }
+        };
+        let Some(meant) = self.find_base_url().await else { return offered };
+        let detail = format!("the list of models is at {meant}; write that as base_url");
+        let model = self.endpoint.name.clone();
+        Err(ModelError::Refused { model, detail, lasting: true }.into())
     }
 
     async fn probe_model(&self) -> Result<ProbeResult, ModelError> {

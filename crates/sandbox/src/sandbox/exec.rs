@@ -122,10 +122,10 @@ fn become_alone(plan: &SandboxPlan, program: &OwnedFd, streams: &ProgramEnds) ->
 
 fn program_fault(plan: &SandboxPlan, error: &std::io::Error) -> StageError {
     let name = plan.program.first().map_or("", String::as_str);
-    StageError(StageReport::Program(match error.kind() {
-        ErrorKind::NotFound => format!("there is no program {name} here"),
-        _ => format!("{name} cannot be run: {error}"),
-    }))
+    StageError(match error.kind() {
+        ErrorKind::NotFound => StageReport::NoProgram(name.to_owned()),
+        _ => StageReport::Program(format!("{name} cannot be run: {error}")),
+    })
 }
 
 /// Address space that programs reserve beside the memory that they write to, in bytes. V8 takes 10

@@ -375,6 +375,7 @@ fn program_end(report: StageReport) -> Result<ProgramEnd, SandboxError> {
         StageReport::Signal(signal) => Ok(ProgramEnd::Signal(signal)),
         StageReport::Exceeded(_) => Ok(ProgramEnd::Signal(KILLED)),
         StageReport::Layer(layer) => Err(SandboxError::Layer(layer)),
+        StageReport::NoProgram(name) => Err(SandboxError::NoProgram(name)),
         StageReport::Program(error) => Err(SandboxError::Program(error)),
     }
 }

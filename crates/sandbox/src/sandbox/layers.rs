@@ -59,9 +59,9 @@ async fn try_isolation(sandbox: &ProgramSandbox, isolation: Isolation) -> Result
     match sandbox.run(request).await {
         Ok(ran) if ran.ended == ProgramEnd::Code(0) => Ok(()),
         Ok(ran) => Err(format!("a program that does nothing ended with {:?}", ran.ended)),
-        Err(SandboxError::Layer(why) | SandboxError::Program(why) | SandboxError::Start(why)) => {
-            Err(why)
-        }
+        // The layer's own text: the callers name the doctor themselves.
+        Err(SandboxError::Layer(why)) => Err(why),
+        Err(error) => Err(error.to_string()),
     }
 }
 

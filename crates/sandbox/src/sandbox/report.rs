@@ -18,7 +18,9 @@ pub(crate) enum StageReport {
     Exceeded(SharedLimit),
     /// This sandbox layer could not be built, so the program was never started.
     Layer(String),
-    /// The program is missing or cannot be run.
+    /// The sandbox does not show a program of this name.
+    NoProgram(String),
+    /// The program cannot be run.
     Program(String),
 }
 

@@ -61,7 +61,10 @@ pub enum SandboxError {
             has"
     )]
     Layer(String),
-    /// The program is missing or cannot be run; a matter for the requester.
+    /// The sandbox does not show a program of this name; a matter for the requester.
+    #[error("there is no program {0} here")]
+    NoProgram(String),
+    /// The program cannot be run; a matter for the requester.
     #[error("{0}")]
     Program(String),
     /// The system failed to start a process; a matter for the operator.

@@ -61,6 +61,29 @@ pub(super) enum ProgramExit {
     Signal(i32),
 }
 
+/// The reason why a program gave no result.
+#[derive(Debug)]
+pub(super) enum ProgramError {
+    /// The sandbox does not show a program of this name.
+    Missing(String),
+    Other(ToolError),
+}
+
+impl From<ToolError> for ProgramError {
+    fn from(error: ToolError) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl From<ProgramError> for ToolError {
+    fn from(error: ProgramError) -> Self {
+        match error {
+            ProgramError::Missing(name) => sandbox_error(SandboxError::NoProgram(name)),
+            ProgramError::Other(error) => error,
+        }
+    }
+}
+
 impl ProgramExit {
     /// The key and the number for a result.
     pub(super) fn key_and_number(self) -> (&'static str, i32) {
@@ -107,7 +130,7 @@ impl ProgramRunner {
         &self,
         wanted: WantedProgram,
         context: &ToolContext,
-    ) -> Result<EndedProgram, ToolError> {
+    ) -> Result<EndedProgram, ProgramError> {
         let WantedProgram { program, directory, environment, limit, output, rights } = wanted;
         let mut sandbox = ProgramSandbox::clone(&self.shell.sandbox);
         sandbox.environment.extend(environment);
@@ -126,13 +149,17 @@ impl ProgramRunner {
         let (read, aside) = watched.settle_changes().await;
         // Before the error return: an error text may contain data that the program read.
         context.read.lower(read);
-        let ran = ran.map_err(sandbox_error)?;
+        let ran = match ran {
+            Ok(ran) => ran,
+            Err(SandboxError::NoProgram(name)) => return Err(ProgramError::Missing(name)),
+            Err(error) => return Err(sandbox_error(error).into()),
+        };
         let end = match ran.ended {
             ProgramEnd::Code(code) => ProgramExit::Code(code),
             ProgramEnd::Signal(signal) => ProgramExit::Signal(signal),
-            ProgramEnd::TimedOut => return Err(timed_out(limit, &ran.output)),
+            ProgramEnd::TimedOut => return Err(timed_out(limit, &ran.output).into()),
             ProgramEnd::Cancelled => {
-                return Err(ToolError::ExecutionFailed("the command was stopped".to_owned()));
+                return Err(ToolError::ExecutionFailed("the command was stopped".to_owned()).into());
             }
         };
         let read_only = refused_paths(&ran.output.to_text(), read_only);
@@ -171,7 +198,7 @@ fn timed_out(limit: Duration, output: &SandboxOutput) -> ToolError {
 pub(super) fn sandbox_error(error: SandboxError) -> ToolError {
     match error {
         SandboxError::Layer(_) => ToolError::PermissionDenied(error.to_string()),
-        SandboxError::Program(_) | SandboxError::Start(_) => {
+        SandboxError::NoProgram(_) | SandboxError::Program(_) | SandboxError::Start(_) => {
             ToolError::ExecutionFailed(error.to_string())
         }
     }

@@ -20,7 +20,7 @@ use async_trait::async_trait;
 use avocet_protocol::tool::{
     Caution, Description, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
 };
-use avocet_sandbox::{ProgramRights, SandboxOutput, Workspace, WorkspaceRoots};
+use avocet_sandbox::{ProgramRights, SandboxError, SandboxOutput, Workspace, WorkspaceRoots};
 use avocet_supervise::run_blocking;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -29,8 +29,8 @@ use serde_json::json;
 use super::buffers::EditorBuffers;
 use super::program_settings::ProgramSettings;
 use super::programs::{
-    ENDING, EndedProgram, ProgramExit, ProgramRunner, WantedProgram, code_block, last_characters,
-    shown_directory,
+    ENDING, EndedProgram, ProgramError, ProgramExit, ProgramRunner, WantedProgram, code_block,
+    last_characters, shown_directory,
 };
 use framework::{TestCommand, TestFramework};
 use report::TestReport;
@@ -113,10 +113,11 @@ impl Tool for RunTests {
         };
         let ran = self.programs.run(wanted, context).await;
         let EndedProgram { end, output, notes } = ran.map_err(|error| match error {
-            ToolError::ExecutionFailed(why) if why.contains("there is no program") => {
-                ToolError::ExecutionFailed(format!("{why}. {}", framework::WHERE_PROGRAMS_ARE))
+            ProgramError::Missing(name) => {
+                let missing = SandboxError::NoProgram(name);
+                ToolError::ExecutionFailed(format!("{missing}. {}", framework::WHERE_PROGRAMS_ARE))
             }
-            error => error,
+            ProgramError::Other(error) => error,
         })?;
         let (report, text) = read(plan.framework, output).await?;
         let report = relative_to(&directory, report).limit_failures();

@@ -269,7 +269,7 @@ fn describe_end(ended: Result<ProgramResult, SandboxError>, last_line: Option<&s
             };
             format!("{ended}{note}{last}")
         }
-        Err(SandboxError::Program(error)) => format!(
+        Err(error @ (SandboxError::NoProgram(_) | SandboxError::Program(_))) => format!(
             "the program cannot be started: {error}. The sandbox shows the directories of the \
              system and those of `read`: give the path of the program, and name its directory there"
         ),

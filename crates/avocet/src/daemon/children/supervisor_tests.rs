@@ -130,7 +130,7 @@ async fn run_starts_the_program_again_and_explains_its_end() {
         "{why}"
     );
     let program = supervised.program().await;
-    let missing = SandboxError::Program("there is no program irc here".to_owned());
+    let missing = SandboxError::NoProgram("irc".to_owned());
     program.exit.send(Err(missing)).unwrap();
     drop((program.stdout, program.stderr));
     supervised.clock.sleeper_within(..=4 * PAUSES.0).await;

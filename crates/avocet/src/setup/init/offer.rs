@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_llm::{
-    ConfiguredModel, KnownModel, ModelCatalogue, OfferedModel, ProbeResult, SourcedFacts,
+    ConfiguredModel, KnownModel, ModelCatalogue, ModelListError, OfferedModel, ProbeResult,
+    SourcedFacts,
 };
 use avocet_protocol::clock::within;
 use avocet_protocol::daemon::Check;
@@ -151,13 +152,14 @@ impl From<ModelError> for ModelTest {
     }
 }
 
-impl From<ModelError> for NoList {
-    fn from(error: ModelError) -> Self {
+impl From<ModelListError> for NoList {
+    fn from(error: ModelListError) -> Self {
+        let error = match error {
+            ModelListError::Missing { .. } => return Self::Missing,
+            ModelListError::Failed(error) => error,
+        };
         match error {
             ModelError::Unauthorized { detail, .. } => Self::Key(detail),
-            ModelError::Refused { detail, .. } if detail.ends_with("no list of models") => {
-                Self::Missing
-            }
             ModelError::Unreachable { detail, .. } => {
                 Self::Failed(format!("{detail}; check the network"))
             }

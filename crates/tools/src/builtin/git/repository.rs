@@ -12,7 +12,7 @@ use crate::approval::one_line;
 use crate::builtin::files::tool_error;
 use crate::builtin::program_settings::ProgramSettings;
 use crate::builtin::programs::{
-    ENDING, EndedProgram, ProgramExit, ProgramRunner, WantedProgram, last_characters,
+    ENDING, EndedProgram, ProgramError, ProgramExit, ProgramRunner, WantedProgram, last_characters,
 };
 
 /// Bytes of output that are read.
@@ -247,10 +247,8 @@ impl WorkspaceGit {
         let EndedProgram { end, output, notes: _ } = match self.programs.run(wanted, context).await
         {
             Ok(done) => done,
-            Err(ToolError::ExecutionFailed(why)) if why.contains("there is no program git") => {
-                return Ok(Err(NoGit::NotInstalled));
-            }
-            Err(error) => return Err(error),
+            Err(ProgramError::Missing(_)) => return Ok(Err(NoGit::NotInstalled)),
+            Err(ProgramError::Other(error)) => return Err(error),
         };
         let text = output.to_text();
         if end == ProgramExit::Code(0) {
