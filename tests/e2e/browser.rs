@@ -29,7 +29,11 @@ fn browser_tests_of_the_console_pass() {
     assert!(names.len() >= 12, "{names:?}");
     let mut tests = Command::new("node");
     // Two files at once: this test takes longer than any other, and most of it is a browser's work.
-    tests.args(["--test", "--test-concurrency=2"]).args(names).current_dir(folder()).env("AVOCET", program!());
+    tests
+        .args(["--test", "--test-concurrency=2"])
+        .args(names)
+        .current_dir(folder())
+        .env("AVOCET", program!());
     // With this variable, a test runner of Node.js prints for another runner, not for people.
     tests.env_remove("NODE_TEST_CONTEXT");
     tests.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

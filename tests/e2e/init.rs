@@ -12,7 +12,7 @@ use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake};
 use avocet_testkit::telegram::TelegramFake;
 use avocet_tests::{Home, now, program};
 
-use crate::support::{assert_fails, end, run, soon, start, stop};
+use crate::support::{assert_fails, end, run, soon, start};
 use crate::terminal::pty::{Terminal, TerminalOptions};
 
 const TOKEN: &str = "4711:AA-secretabcdefghijklmnopqrstuvwxyz";
@@ -22,6 +22,8 @@ const ANN: i64 = 7;
 const NOWHERE: &str = "http://127.0.0.1:9";
 const NO_SERVERS: &str = "9,9,9";
 const ASKS_KEY: &str = "API key of your model provider";
+const ASKS_DAEMON: &str = "Start the daemon now, in this terminal? [y/n]";
+const LAST_LINE: &str = "Test all of it: avocet doctor";
 const ASKS_MODEL: &str = "Model (a number, a name, or a part of it; Enter: gpt-5.1):";
 const ASKS_TOKEN: &str = "Token of your bot";
 const ASKS_OWNER: &str = "Is this you, the owner of the bot? [y/n]";
@@ -97,20 +99,20 @@ async fn init_takes_four_answers_from_an_empty_home_to_the_first_answer_on_teleg
     answer(&mut terminal, ASKS_OWNER, "y");
     assert_eq!(answers.len() + 1, 4, "the answers of a person");
     terminal.wait_for("The configuration is in ~/.config/avocet/config.toml.");
-    terminal.wait_for("Start the daemon: avocet run");
-    let shown = String::from_utf8_lossy(&terminal.written).into_owned();
-    assert!(!shown.contains(KEY) && !shown.contains(TOKEN), "{shown}");
-    assert_eq!(terminal.leave(""), Some(0));
     let mode = fs::metadata(run.home.path(".config/avocet/config.toml")).unwrap().permissions();
     assert_eq!(mode.mode() & 0o777, 0o600);
+    let shown = String::from_utf8_lossy(&terminal.written).into_owned();
+    assert!(!shown.contains(KEY) && !shown.contains(TOKEN), "{shown}");
 
     // The message of the setup is still unread, and the daemon answers it.
     soon("the end of the poll", run.telegram.wait_for_no_poll()).await;
-    let daemon = run.home.daemon();
+    answer(&mut terminal, ASKS_DAEMON, "y");
+    terminal.wait_for("Write to your bot @avocet_bot on Telegram.");
+    terminal.wait_for("The daemon runs here until Ctrl-C.");
     let sent = soon("the answer", run.telegram.wait_for_sent(1)).await;
     assert_eq!((sent[0].chat, sent[0].text.as_str()), (ANN, "Good morning."));
     assert_eq!(run.model.requests()[0]["model"], "gpt-5.1");
-    stop(daemon);
+    assert_eq!(terminal.leave("\x03"), Some(0));
     assert_eq!((run.telegram.refusals(), run.model.refusals()), (vec![], vec![]));
 }
 
@@ -138,6 +140,7 @@ async fn f36_init_names_each_wrong_answer_and_asks_again() {
     run.telegram.private_text(ANN, "good morning");
     terminal.wait_for("id 7, wrote \"good morning\".");
     answer(&mut terminal, ASKS_OWNER, "y");
+    answer(&mut terminal, ASKS_DAEMON, "n");
     terminal.wait_for("Start the daemon: avocet run");
     assert_eq!(terminal.leave(""), Some(0));
     assert!(run.text().contains("owners = [7]") && run.text().contains("openai/gpt-5\""));
@@ -163,7 +166,8 @@ async fn init_without_a_network_says_so_and_asks_again() {
     answer(&mut terminal, ASKS_TOKEN, TOKEN);
     terminal.wait_for("no connection to the Bot API at 127.0.0.1; check api_url and the network.");
     answer(&mut terminal, "Enter tests the last one again, - for none", "-");
-    terminal.wait_for("Or chat here: avocet");
+    answer(&mut terminal, ASKS_DAEMON, "n");
+    terminal.wait_for(LAST_LINE);
     assert_eq!(terminal.leave(""), Some(0));
     assert!(!run.text().contains("channels"), "{}", run.text());
 }
@@ -220,6 +224,7 @@ async fn init_with_a_configuration_shows_it_and_adds_a_bot() {
     terminal.wait_for(INVITES);
     // The owner is left out.
     answer(&mut terminal, "Waiting for the message; Enter skips this.", "");
+    answer(&mut terminal, ASKS_DAEMON, "n");
     terminal.wait_for("avocet pair approve CODE --owner");
     assert_eq!(terminal.leave(""), Some(0));
     let after = text(&home);
@@ -270,15 +275,17 @@ async fn init_offers_a_model_server_of_this_machine() {
     terminal.wait_for(&format!("1  Ollama on this machine, port {port}, 2 models"));
     answer(&mut terminal, "(it stays invisible), or Enter for Ollama:", "");
     answer(&mut terminal, "Enter: llama3:8b", "qwen");
+    terminal.wait_for("Testing qwen3:8b with a short question... It may have to be loaded first.");
     answer(&mut terminal, ASKS_TOKEN, "");
-    terminal.wait_for("Or chat here: avocet");
+    answer(&mut terminal, ASKS_DAEMON, "n");
+    terminal.wait_for(LAST_LINE);
     assert_eq!(terminal.leave(""), Some(0));
     let written = text(&home);
     for part in ["[providers.ollama]", "kind = \"ollama\"", "model = \"ollama/qwen3:8b\""] {
         assert!(written.contains(part), "{part:?} is not in {written}");
     }
-    let about_models = |asked: &String| asked == "GET /api/tags" || asked == "POST /api/show";
-    assert!(ollama.asked().iter().all(about_models), "no answer is paid for: {:?}", ollama.asked());
+    let asked = ollama.asked();
+    assert_eq!(asked.iter().filter(|asked| *asked == "POST /api/chat").count(), 1, "{asked:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -313,6 +320,7 @@ async fn init_of_a_discord_bot_shows_the_invite_link_and_knows_the_owner() {
     terminal.wait_for(&link);
     terminal.wait_for("id 1, owns the application.");
     answer(&mut terminal, ASKS_OWNER, "y");
+    answer(&mut terminal, ASKS_DAEMON, "n");
     terminal.wait_for("Start the daemon: avocet run");
     assert_eq!(terminal.leave(""), Some(0));
     assert!(text(&home).contains("[channels.discord]") && text(&home).contains("owners = [1]"));
@@ -356,7 +364,10 @@ async fn init_installs_the_service_after_a_yes_or_with_its_option() {
         answer(&mut terminal, ASKS_MODEL, "");
         answer(&mut terminal, ASKS_TOKEN, "");
         answer(&mut terminal, ASKS_SERVICE, given);
-        terminal.wait_for("Or chat here: avocet");
+        if given == "n" {
+            answer(&mut terminal, ASKS_DAEMON, "n");
+        }
+        terminal.wait_for(LAST_LINE);
         assert_eq!(terminal.leave(""), Some(0));
         assert_eq!(unit.exists(), is_installed, "{given:?}");
         fs::remove_file(home.path(".config/avocet/config.toml")).unwrap();

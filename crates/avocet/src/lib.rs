@@ -34,9 +34,11 @@ use clap::error::ErrorKind;
 
 pub use context::{AddTools, CommandOverrides};
 
+use cli::run::RunArgs;
 use command_line::{Cli, Command};
 use context::CommandContext;
 use exit::{Exit, Failure};
+use setup::init::InitEnd;
 
 /// The most threads for tasks. A task waits most of its time, so a few threads run thousands.
 const MOST_WORKERS: usize = 4;
@@ -155,7 +157,10 @@ async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit,
         Command::Events(events) => cli::events::run(context, events).await,
         // Handled before the start of the runtime.
         Command::Help { .. } => Ok(Exit::Done),
-        Command::Init(init) => setup::init::run(context, *init).await,
+        Command::Init(init) => match setup::init::run(context, *init).await? {
+            InitEnd::Done(exit) => Ok(exit),
+            InitEnd::RunDaemon => cli::run::run(context, RunArgs::default()).await,
+        },
         Command::Job(command) => cli::jobs::run(context, command).await,
         Command::Link(link) => cli::people::link_session(context, link).await,
         Command::Mcp(command) => cli::mcp::run(context, command).await,

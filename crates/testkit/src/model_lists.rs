@@ -63,6 +63,10 @@ fn answer(request: &HttpRequest, models: &[&str]) -> (u16, Value) {
         }
         ("GET", "/v1beta/models") => gemini(request, &query, models),
         ("GET", "/api/tags") => ollama(&query, models),
+        ("POST", "/api/chat") => Ok(json!({
+            "model": models.first(), "message": { "role": "assistant", "content": "ok" },
+            "done": true, "done_reason": "stop",
+        })),
         _ => Err((404, "Not found".to_owned())),
     };
     answered.map_or_else(

@@ -8,8 +8,8 @@ use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake, last_user_text};
 use avocet_tests::{Home, program};
 
 use super::{
-    ASKS_KEY, ASKS_TOKEN, FirstRun, NO_SERVERS, TOKEN, answer, assert_fails_after_output,
-    assert_nothing_written, open, text,
+    ASKS_DAEMON, ASKS_KEY, ASKS_TOKEN, FirstRun, LAST_LINE, NO_SERVERS, TOKEN, answer,
+    assert_fails_after_output, assert_nothing_written, open, text,
 };
 use crate::support::run;
 
@@ -83,7 +83,8 @@ async fn init_tests_the_model_and_asks_again_after_a_refusal() {
     answer(&mut terminal, "Model (a number", "gpt-5");
     terminal.wait_for("Testing gpt-5 with a short question...\nThe model is openai/gpt-5.\n");
     answer(&mut terminal, ASKS_TOKEN, "");
-    terminal.wait_for("Or chat here: avocet");
+    answer(&mut terminal, ASKS_DAEMON, "n");
+    terminal.wait_for(LAST_LINE);
     assert_eq!(terminal.leave(""), Some(0));
     let requests = fake.requests();
     assert_eq!((requests.len(), &requests[1]["model"]), (2, &"gpt-5".into()));
@@ -125,7 +126,8 @@ async fn init_makes_the_model_of_a_second_provider_a_fallback() {
     terminal.wait_for("The token of the bot comes next.");
     answer(&mut terminal, "Model (a number", "gpt-5.1");
     terminal.wait_for("The model stays local/gpt-5, and openai/gpt-5.1 answers if it fails.");
-    terminal.wait_for("Or chat here: avocet");
+    answer(&mut terminal, ASKS_DAEMON, "n");
+    terminal.wait_for(LAST_LINE);
     assert_eq!(terminal.leave(""), Some(0));
     let after = text(&home);
     assert!(after.contains("\"local/gpt-5\"\nfallbacks = [\"openai/gpt-5.1\"]\n"), "{after}");

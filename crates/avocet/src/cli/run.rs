@@ -14,7 +14,7 @@ use crate::daemon::systemd;
 use crate::exit::{Exit, Failure};
 use crate::logging;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct RunArgs {
     /// Start with an empty database although the last one is damaged or missing. Nothing is
     /// deleted.

@@ -127,7 +127,15 @@ struct InitRun<'c> {
     additions: Additions,
 }
 
-pub(crate) async fn run(context: &CommandContext, args: InitArgs) -> Result<Exit, Failure> {
+/// The end of a setup.
+#[derive(Debug)]
+pub(crate) enum InitEnd {
+    Done(Exit),
+    /// The person wants the daemon to run in this terminal.
+    RunDaemon,
+}
+
+pub(crate) async fn run(context: &CommandContext, args: InitArgs) -> Result<InitEnd, Failure> {
     let file = configuration_file(context)?;
     // A faulty file is not worth a single question.
     if file.path.exists() {
@@ -149,14 +157,14 @@ pub(crate) async fn run(context: &CommandContext, args: InitArgs) -> Result<Exit
     }
     if setup.additions.is_empty() {
         if setup.args.service {
-            return service::install_service(context, ServiceInstall::default());
+            let installed = service::install_service(context, ServiceInstall::default())?;
+            return Ok(InitEnd::Done(installed));
         }
         print_lines("Nothing was changed.\n")?;
-        return Ok(Exit::Done);
+        return Ok(InitEnd::Done(Exit::Done));
     }
     setup.write()?;
-    setup.show_next_steps().await?;
-    Ok(Exit::Done)
+    setup.finish().await
 }
 
 /// Reads the configuration file, which has to be writable.
@@ -258,51 +266,81 @@ impl InitRun<'_> {
         self.file.replace(self.context, &text).map_err(unusable_failure)
     }
 
-    async fn show_next_steps(&mut self) -> Result<(), Failure> {
+    /// Gets the daemon to run, and names the next steps.
+    async fn finish(&mut self) -> Result<InitEnd, Failure> {
         let path = &self.file.path;
         print_lines(&format!("\nThe configuration is in {}.\n", shown_path(path)))?;
         let configuration = Configuration::load(self.context, ConfigurationUse::Daemon)?;
-        if connect_daemon(self.context, &configuration).await?.is_some() {
-            return print_lines(
-                "The running daemon uses the configuration within a few seconds.\n",
-            );
-        }
-        if self.wants_service().await? {
+        let is_running = connect_daemon(self.context, &configuration).await?.is_some();
+        if is_running {
+            print_lines("The running daemon uses the configuration within a few seconds.\n")?;
+        } else if self.wants_service().await? {
             service::install_service(self.context, ServiceInstall::default())?;
+        } else if self.wants_daemon().await? {
+            print_lines(&self.next_steps())?;
+            print_lines("The daemon runs here until Ctrl-C.\n")?;
+            return Ok(InitEnd::RunDaemon);
         } else {
             print_lines("Start the daemon: avocet run\n")?;
         }
-        match &self.additions.bot {
-            None => print_lines("Or chat here: avocet\n"),
-            Some(bot) if bot.owner.is_none() => print_lines(
-                "The bot answers strangers with a code. Become its owner: avocet pair approve CODE \
-                 --owner\n",
-            ),
-            Some(_) => Ok(()),
-        }
+        print_lines(&self.next_steps())?;
+        Ok(InitEnd::Done(Exit::Done))
     }
 
-    /// Asks whether to install the service, if this user has a manager of services. Ctrl-C is a no,
-    /// because the configuration is written already.
+    /// Names what works once the daemon runs.
+    fn next_steps(&self) -> String {
+        let bot = self.additions.bot.as_ref();
+        let invitation = bot.map(|bot| {
+            let platform = bot.known.form.label;
+            let name = bot.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
+            let owner = match bot.owner {
+                Some(_) => "",
+                None => {
+                    " It answers strangers with a code: avocet pair approve CODE --owner makes you \
+                     its owner."
+                }
+            };
+            format!("Write to your bot{name} on {platform}.{owner}\n")
+        });
+        format!(
+            "{}Chat here: avocet. In a browser: avocet web.\nTest all of it: avocet doctor\n",
+            invitation.unwrap_or_default()
+        )
+    }
+
+    /// Asks whether to install the service, if this user has a manager of services.
     async fn wants_service(&mut self) -> Result<bool, Failure> {
-        let Some(questions) = self.questions.as_mut().filter(|_| !self.args.service) else {
+        if self.questions.is_none() || self.args.service {
             return Ok(self.args.service);
-        };
+        }
         if rustix::process::getuid().is_root() {
             print_lines(FOR_ROOT)?;
         }
         if !has_user_services() {
             return Ok(false);
         }
+        self.confirm("Install the daemon as a service, and start it now?").await
+    }
+
+    /// Asks whether to run the daemon in this terminal.
+    async fn wants_daemon(&mut self) -> Result<bool, Failure> {
+        self.confirm("Start the daemon now, in this terminal?").await
+    }
+
+    /// Asks after the configuration is written, so that Ctrl-C is a no to this question and all later
+    /// ones. Without a terminal, the answer is no.
+    async fn confirm(&mut self, question: &str) -> Result<bool, Failure> {
+        let Some(questions) = &mut self.questions else { return Ok(false) };
         tokio::select! {
             // A Ctrl-C before this is awaited would be lost, so it comes before the question.
             biased;
             pressed = tokio::signal::ctrl_c() => {
                 pressed?;
                 print_lines("\n")?;
+                self.questions = None;
                 Ok(false)
             }
-            answer = questions.is_yes("Install the daemon as a service, and start it now?") => answer,
+            answer = questions.is_yes(question) => answer,
         }
     }
 }

@@ -33,16 +33,17 @@ impl InitRun<'_> {
             let model = match (&self.args.model, &mut self.questions) {
                 (Some(model), _) if refused.is_none() => check_model(model, provider, &all)?,
                 (_, Some(questions)) => ask_model(questions, models, &all, default).await?,
-                (_, None) => default.map(str::to_owned).ok_or_else(|| {
-                    let message = format!("{} has no list of models; give --model", provider.name);
-                    Failure::new(Exit::Usage, message)
-                })?,
+                (_, None) => {
+                    default.map(str::to_owned).ok_or_else(|| no_default(provider, &all))?
+                }
             };
-            // A server without a key is on this machine or nearby, and may need minutes to load a model.
-            if all.is_empty() || provider.api_key.is_none() || refused.as_ref() == Some(&model) {
+            if all.is_empty() || refused.as_ref() == Some(&model) {
                 break (model, false);
             }
-            print_lines(&format!("Testing {model} with a short question...\n"))?;
+            // A server without a key is on this machine or nearby, and may load the model first.
+            let loads =
+                if provider.api_key.is_none() { " It may have to be loaded first." } else { "" };
+            print_lines(&format!("Testing {model} with a short question...{loads}\n"))?;
             match self.test_model(provider, &model).await {
                 ModelTest::Passed => break (model, true),
                 ModelTest::Unknown(why) => {
@@ -125,9 +126,21 @@ fn first_shown<'m>(mut models: Vec<&'m str>, default: Option<&'m str>) -> Vec<&'
     models
 }
 
-/// Returns the model for Enter: the default if it is shown, or else the first one.
+/// Returns the model for Enter: the default if it is shown, or else the first one. Without a default,
+/// Enter chooses nothing.
 fn usual_of<'m>(shown: &[&'m str], default: Option<&'m str>) -> Option<&'m str> {
-    default.filter(|default| shown.contains(default)).or_else(|| shown.first().copied())
+    let default = default?;
+    if shown.contains(&default) { Some(default) } else { shown.first().copied() }
+}
+
+/// Names the models of a server without a usual one.
+fn no_default(provider: &AddedProvider, all: &[String]) -> Failure {
+    let (name, models) = (&provider.name, chat_models(all));
+    let message = match models.get(..SHOWN.min(models.len())).unwrap_or_default() {
+        [] => format!("{name} has no list of models; give --model"),
+        some => format!("{name} has several models; give --model: {}", some.join(", ")),
+    };
+    Failure::new(Exit::Usage, message)
 }
 
 /// The meaning of an answer to the question for a model.

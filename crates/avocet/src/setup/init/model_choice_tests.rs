@@ -50,6 +50,7 @@ fn usual_model_is_the_default_if_it_is_shown() {
     assert_eq!(usual_of(&["a", "b"], Some("b")), Some("b"));
     assert_eq!(usual_of(&["a", "c"], Some("b")), Some("a"));
     assert_eq!(usual_of(&[], Some("b")), None);
+    assert_eq!(usual_of(&["a", "c"], None), None);
     let all: Vec<String> = (0..=SHOWN).map(|number| format!("model-{number}")).collect();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
     let shown = first_shown(all.clone(), Some("model-20"));

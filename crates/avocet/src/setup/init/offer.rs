@@ -19,6 +19,9 @@ use crate::registry;
 
 /// The timeout of the list of models.
 const LIMIT: Duration = Duration::from_secs(30);
+/// The timeout of a short answer. A server of one's own may have to load the model first.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+const OWN_ANSWER_LIMIT: Duration = Duration::from_secs(180);
 
 /// The most tokens of the answer to a test, without thoughts. OpenAI's Responses API takes no smaller
 /// limit.
@@ -97,7 +100,8 @@ impl InitRun<'_> {
         };
         request.options.retries = Retries::Few;
         let asked = served.complete(&request, &|_| {});
-        match within(self.context.clock.as_ref(), LIMIT, asked).await {
+        let limit = if provider.api_key.is_some() { ANSWER_LIMIT } else { OWN_ANSWER_LIMIT };
+        match within(self.context.clock.as_ref(), limit, asked).await {
             Ok(Ok(_)) => ModelTest::Passed,
             // Only the key of a public list is not known to be good.
             Ok(Err(ModelError::Unauthorized { detail, .. })) => match served.probe_model().await {
@@ -105,7 +109,7 @@ impl InitRun<'_> {
                 _ => ModelTest::Refused(detail),
             },
             Ok(Err(error)) => ModelTest::from(error),
-            Err(_) => ModelTest::Unknown(format!("no answer within {} s", LIMIT.as_secs())),
+            Err(_) => ModelTest::Unknown(format!("no answer within {} s", limit.as_secs())),
         }
     }
 

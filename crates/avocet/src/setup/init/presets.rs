@@ -147,7 +147,8 @@ pub(super) fn chat_models(models: &[String]) -> Vec<&str> {
 }
 
 /// Returns the newest model of the first family that the provider offers; otherwise its first
-/// model.
+/// model. Of a server without a preset, only a single model is the default: the first name of several
+/// says nothing.
 pub(super) fn default_model<'m>(preset: Option<&Preset>, models: &[&'m str]) -> Option<&'m str> {
     let families = preset.map_or(&[][..], |preset| preset.families);
     let newest = |(before, after): &(&str, &str)| {
@@ -159,7 +160,8 @@ pub(super) fn default_model<'m>(preset: Option<&Preset>, models: &[&'m str]) -> 
         let known = models.iter().filter_map(|name| version(name));
         known.max_by(|(one, _), (other, _)| by_version(one, other)).map(|(_, name)| name)
     };
-    families.iter().find_map(newest).or_else(|| models.first().copied())
+    let first = models.first().copied().filter(|_| preset.is_some() || models.len() == 1);
+    families.iter().find_map(newest).or(first)
 }
 
 /// Compares versions number by number, without a date after the version, which begins with a large
@@ -223,6 +225,8 @@ mod tests {
             assert_eq!(default_model(Preset::named(preset), models), Some(expected), "{models:?}");
         }
         assert_eq!(default_model(None, &[]), None);
+        assert_eq!(default_model(None, &["deepseek-v4", "qwen3"]), None);
+        assert_eq!(default_model(None, &["qwen3"]), Some("qwen3"));
     }
 
     #[test]
