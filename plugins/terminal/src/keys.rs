@@ -8,6 +8,8 @@ use avocet_supervise::Group;
 use avocet_text::printable;
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::process::{Signal, kill_current_process_group};
 
 use crate::key::{Key, KeyGate};
@@ -24,20 +26,27 @@ const END_REPORTS: &[u8] = b"\x1b[?1004l\x1b[?2004l";
 pub struct Keyboard {
     keys: flume::Receiver<Key>,
     gate: KeyGate,
+    /// Disconnected once the terminal is gone.
+    connection: flume::Receiver<()>,
 }
 
 impl Keyboard {
     /// Takes over the terminal's input.
     ///
     /// # Errors
-    /// If the terminal's mode cannot be changed, or the thread cannot be started.
+    /// If the terminal's mode cannot be changed, or a thread cannot be started.
     pub fn new(group: &Group) -> io::Result<Self> {
         let (sender, keys) = flume::bounded(WAITING);
         let (gate, opened) = flume::bounded(1);
+        let (connected, connection) = flume::bounded(1);
         enable_raw_mode()?;
-        let keyboard = Self { keys, gate: KeyGate(gate) };
+        let keyboard = Self { keys, gate: KeyGate(gate), connection };
         write(BEGIN_REPORTS)?;
-        // The thread ends with the program: it blocks until a key comes.
+        // The threads end with the program: they block until a key comes, or the terminal is gone.
+        group.spawn_thread("terminal-connection", move || {
+            wait_for_hang_up();
+            drop(connected);
+        })?;
         group.spawn_thread("terminal-input", move || {
             let mut reader = KeyReader::default();
             while let Ok(event) = event::read() {
@@ -56,6 +65,15 @@ impl Keyboard {
     pub fn gate(&self) -> KeyGate {
         self.gate.clone()
     }
+}
+
+/// Waits until the terminal is gone. The system sends SIGHUP to programs only that the terminal
+/// controls, and crossterm does not report the end of its input.
+fn wait_for_hang_up() {
+    let stdin = io::stdin();
+    // A hang-up is always reported.
+    let mut watched = [PollFd::new(&stdin, PollFlags::empty())];
+    while poll(&mut watched, None) == Err(Errno::INTR) {}
 }
 
 /// Joins Ctrl-X and Ctrl-E to one key.
@@ -124,7 +142,11 @@ fn write(bytes: &[u8]) -> io::Result<()> {
 #[async_trait]
 impl Input for Keyboard {
     async fn next(&mut self) -> TypedLine {
-        TypedLine(self.keys.recv_async().await.map_or(TypedEvent::End, TypedEvent::Key))
+        TypedLine(tokio::select! {
+            biased;
+            key = self.keys.recv_async() => key.map_or(TypedEvent::End, TypedEvent::Key),
+            _ = self.connection.recv_async() => TypedEvent::End,
+        })
     }
 }
 

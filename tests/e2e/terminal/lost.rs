@@ -3,7 +3,7 @@
 use avocet_tests::{Home, program};
 
 use super::CTRL_D;
-use super::pty::Terminal;
+use super::pty::{Terminal, TerminalOptions};
 use crate::support::{said_in, stop};
 
 const LOST: &str = "The connection to the daemon was lost. Reconnecting.";
@@ -48,4 +48,15 @@ fn terminal_sends_lines_typed_without_a_daemon_once_it_is_back() {
     assert_eq!(all.matches("> count to 2").count(), 1, "{all}");
     assert_eq!(said_in(&home, "me"), ["count to 2", "count to 3"]);
     stop(daemon);
+}
+
+#[test]
+fn chat_ends_when_its_terminal_is_gone_and_no_signal_comes() {
+    let home = Home::new(program!());
+    let mut terminal = TerminalOptions::new(&home).without_hang_up_signal().open();
+    terminal.wait_for_prompt();
+    terminal.press("count to 2\r");
+    terminal.wait_for_idle("1, 2.");
+    assert_eq!(terminal.close_window(), Some(0));
+    assert_eq!(said_in(&home, "me"), ["count to 2"]);
 }

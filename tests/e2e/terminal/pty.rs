@@ -5,11 +5,15 @@ use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
+use avocet_protocol::ignore_result;
 use avocet_tests::Home;
 use regex::Regex;
+use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use vt100::{Cell, Color, Parser};
@@ -26,10 +30,14 @@ const LEADER: &str =
 /// The mark after the output of the program. It is invisible.
 const ENDED: &[u8] = b"\x1b]9;ended\x07";
 
-/// A terminal with a chat in it.
+/// A terminal with a chat in it. Its programs end with it.
 pub(crate) struct Terminal {
-    child: Child,
-    keyboard: File,
+    /// The leader; `None` once it has ended.
+    child: Option<Child>,
+    /// `None` once the terminal is gone.
+    keyboard: Option<File>,
+    /// Lets the reader end after its next piece.
+    is_closing: Arc<AtomicBool>,
     output: Receiver<Vec<u8>>,
     pub(crate) parser: Parser,
     /// All bytes that the program has written.
@@ -43,12 +51,14 @@ pub(crate) struct TerminalOptions<'h> {
     rows: u16,
     arguments: Vec<&'h str>,
     variables: Vec<(&'h str, &'h str)>,
+    is_controlling: bool,
 }
 
 impl<'h> TerminalOptions<'h> {
     pub(crate) fn new(home: &'h Home) -> Self {
         let variables = vec![("TERM", "xterm-256color")];
-        Self { home, columns: 100, rows: 24, arguments: vec!["chat"], variables }
+        let arguments = vec!["chat"];
+        Self { home, columns: 100, rows: 24, arguments, variables, is_controlling: true }
     }
 
     pub(crate) fn size(self, columns: u16, rows: u16) -> Self {
@@ -63,6 +73,11 @@ impl<'h> TerminalOptions<'h> {
     pub(crate) fn with_arguments(mut self, arguments: &[&'h str]) -> Self {
         self.arguments.extend(arguments);
         self
+    }
+
+    /// Runs the program without a controlling terminal: nobody sends it SIGHUP.
+    pub(crate) fn without_hang_up_signal(self) -> Self {
+        Self { is_controlling: false, ..self }
     }
 
     /// Runs this command instead of a chat.
@@ -81,7 +96,7 @@ impl<'h> TerminalOptions<'h> {
         let ours = self.home.command(&self.arguments);
         // The terminal becomes the program's controlling one, which sends changes of its size.
         let mut command = Command::new("setsid");
-        command.args(["--ctty", "sh", "-c", LEADER, "sh"]);
+        command.args(self.is_controlling.then_some("--ctty")).args(["sh", "-c", LEADER, "sh"]);
         command.arg(ours.get_program()).args(ours.get_args()).env_clear();
         command.current_dir(ours.get_current_dir().unwrap());
         command.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
@@ -89,10 +104,12 @@ impl<'h> TerminalOptions<'h> {
         let end = || Stdio::from(terminal.try_clone().unwrap());
         let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
         let keyboard = File::from(master);
+        let is_closing = Arc::<AtomicBool>::default();
         Terminal {
-            child,
-            output: pieces(keyboard.try_clone().unwrap()),
-            keyboard,
+            child: Some(child),
+            output: pieces(keyboard.try_clone().unwrap(), is_closing.clone()),
+            keyboard: Some(keyboard),
+            is_closing,
             parser: Parser::new(self.rows, self.columns, SCROLLBACK),
             written: Vec::new(),
         }
@@ -105,17 +122,17 @@ impl Terminal {
     }
 
     pub(crate) fn press(&mut self, keys: &str) {
-        self.keyboard.write_all(keys.as_bytes()).unwrap();
+        self.keyboard.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
     }
 
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
         self.parser.screen_mut().set_size(rows, columns);
-        tcsetwinsize(&self.keyboard, size(columns, rows)).unwrap();
+        tcsetwinsize(self.keyboard.as_ref().unwrap(), size(columns, rows)).unwrap();
     }
 
     /// Returns `true` if the terminal shows what is typed.
     pub(crate) fn echoes(&self) -> bool {
-        tcgetattr(&self.keyboard).unwrap().local_modes.contains(LocalModes::ECHO)
+        tcgetattr(self.keyboard.as_ref().unwrap()).unwrap().local_modes.contains(LocalModes::ECHO)
     }
 
     /// Reads on until the visible rows pass this check.
@@ -224,20 +241,44 @@ impl Terminal {
 
     /// Presses keys that leave. Returns the exit code and all rows.
     #[track_caller]
-    pub(crate) fn leave_and_read(self, keys: &str) -> (Option<i32>, String) {
-        let Self { child, mut keyboard, output, mut parser, mut written } = self;
-        keyboard.write_all(keys.as_bytes()).unwrap();
-        while !written.windows(ENDED.len()).any(|part| part == ENDED) {
-            let piece = output.recv_timeout(TIMEOUT);
-            let piece = piece.unwrap_or_else(|_| panic!("no end:\n{}", all_rows(&mut parser)));
-            parser.process(&piece);
-            written.extend(piece);
+    pub(crate) fn leave_and_read(mut self, keys: &str) -> (Option<i32>, String) {
+        self.press(keys);
+        while !self.has_written(ENDED) {
+            match self.output.recv_timeout(TIMEOUT) {
+                Ok(piece) => {
+                    self.parser.process(&piece);
+                    self.written.extend(piece);
+                }
+                Err(_) => panic!("no end:\n{}", self.all()),
+            }
         }
-        keyboard.write_all(b"\n").unwrap();
-        let code = end(child).code;
+        self.press("\n");
+        let code = end(self.child.take().unwrap()).code;
         // The reader ends with the last program on the terminal.
-        output.iter().for_each(|piece| parser.process(&piece));
-        (code, all_rows(&mut parser))
+        self.output.iter().for_each(|piece| self.parser.process(&piece));
+        (code, self.all())
+    }
+
+    /// Closes the window of the terminal. Returns the exit code.
+    #[track_caller]
+    pub(crate) fn close_window(mut self) -> Option<i32> {
+        self.is_closing.store(true, Ordering::SeqCst);
+        // The reader has the terminal open, too. It ends once the chat has shown this key.
+        self.press("x");
+        self.output.iter().for_each(drop);
+        self.keyboard = None;
+        end(self.child.take().unwrap()).code
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // The leader is the first process of its session and of its group.
+            let killed = kill_process_group(Pid::from_child(&child), Signal::KILL);
+            ignore_result(killed, "the programs have ended by themselves");
+            drop(child.wait());
+        }
     }
 }
 
@@ -274,12 +315,15 @@ fn without_times(text: &str) -> String {
 }
 
 #[expect(clippy::disallowed_methods, reason = "it reads what the terminal shows")]
-fn pieces(mut from: File) -> Receiver<Vec<u8>> {
+fn pieces(mut from: File, is_closing: Arc<AtomicBool>) -> Receiver<Vec<u8>> {
     let (sender, pieces) = sync_channel(100_000);
     std::thread::spawn(move || {
         let mut buffer = [0; 4096];
         while let Ok(length @ 1..) = from.read(&mut buffer) {
             drop(sender.send(buffer[..length].to_vec()));
+            if is_closing.load(Ordering::SeqCst) {
+                return;
+            }
         }
     });
     pieces
