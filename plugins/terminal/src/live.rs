@@ -281,7 +281,15 @@ impl LiveScreen {
         call: Option<CallId>,
     ) {
         self.end_stream();
-        self.tools.push(ToolLine::new(name, argument, call, self.now));
+        let mut line = ToolLine::new(name, argument, call, self.now);
+        // The result of a fast call may have been read with that of the call before it.
+        if let Some(call) = call
+            && let Some(report) = self.history.find_report(call)
+        {
+            self.tools.retain(|tool| tool.call != Some(call));
+            line.set_report(report.clone());
+        }
+        self.tools.push(line);
     }
 
     /// Shows the progress of a running tool.

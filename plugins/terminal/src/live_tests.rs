@@ -1,3 +1,8 @@
+use avocet_protocol::ids::TurnId;
+use avocet_protocol::model::{Arguments, ToolCall};
+use avocet_protocol::turn::{CallResult, CallState, LoggedCall};
+use serde_json::json;
+
 use super::*;
 use crate::key::Key;
 use crate::line::LineEffect;
@@ -98,6 +103,28 @@ fn tool_line_shows_its_progress_until_its_end() {
     live.end_tools();
     live.paint_changes();
     assert_eq!(emulator.shown(), "✓ shell  ls  0.0 s\n\n>");
+}
+
+#[test]
+fn tool_started_shows_a_result_that_was_read_before_its_event() {
+    let (mut live, emulator) = screen(12, 40, Look::Styled);
+    let id = |ordinal| CallId { turn: TurnId(1), step: 0, ordinal };
+    for (ordinal, ok) in [(0, true), (1, false)] {
+        let arguments = Arguments::Object(json!({ "path": "a" }).as_object().unwrap().clone());
+        let call = ToolCall { name: "read_file".to_owned(), arguments };
+        let result = if ok { CallResult::ok(json!("one\ntwo")) } else { CallResult::error("gone") };
+        let state = CallState::Finished(result);
+        let logged = LoggedCall { id: id(ordinal), call, state, allowed: None };
+        live.show_report(CallReport::from_logged(&logged).unwrap(), true);
+    }
+    for (ordinal, ok) in [(0, true), (1, false)] {
+        live.tool_started("read_file", Some("a"), Some(id(ordinal)));
+        live.tool_ended("read_file", Some(id(ordinal)), ok);
+    }
+    live.end_tools();
+    live.paint_changes();
+    let shown = "✓ read_file  a  2 lines  0.0 s\n✗ read_file  a  0.0 s\n  gone\n\n>";
+    assert_eq!(emulator.shown(), shown);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use avocet_protocol::ids::CallId;
+
 use super::call_report::CallReport;
 use super::{LiveScreen, TerminalSize};
 use crate::key::Key;
@@ -30,6 +32,11 @@ impl CallHistory {
         {
             self.bytes -= oldest.count_bytes();
         }
+    }
+
+    /// Returns the report of a call that ended lately.
+    pub(super) fn find_report(&self, call: CallId) -> Option<&CallReport> {
+        self.reports.iter().rev().find(|report| report.call == call)
     }
 
     fn lay_out(&self, columns: usize) -> Vec<ScreenRow> {
