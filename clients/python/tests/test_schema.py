@@ -65,7 +65,7 @@ class ParameterTest(DaemonTest):
             keys.discard("unknown_key")
             self.assertEqual(keys, set(defined(name)["properties"]), method)
             closed += 1
-        self.assertEqual(closed, 29)
+        self.assertEqual(closed, 30)
 
     async def test_required_parameters_are_those_of_the_daemon(self) -> None:
         limits = {"max_inference_runs": 1, "max_seconds": 1}
@@ -74,7 +74,7 @@ class ParameterTest(DaemonTest):
             "name": "x", "task": "hi", "agent": "default", "limits": limits, "decision": "once",
             "sender": "ann", "key": "k", "delivery": "x", "file": 0, "offset": 0, "words": "hi",
             "memory": "m1", "digest": "x", "channel": "external", "account": "irc",
-            "cursor": {"position": "1"}, "option": "mode", "value": "ask",
+            "cursor": {"position": "1"}, "option": "mode", "value": "ask", "into": ME,
         }  # fmt: skip
         for method, sides in SCHEMA["x-methods"].items():
             schema = (
@@ -149,6 +149,8 @@ class ResultTest(DaemonTest):
         await self.check("sessions.set_option", default)
         labels = {"session": ME, "title": "Counting", "is_pinned": True, "is_archived": False}
         await self.check("sessions.change", labels)
+        branch = {"session": ME, "into": f"{ME}-2", "before": "t1"}
+        await self.check("sessions.branch", branch)
         pinned = await self.check("sessions.list", {"only": "pinned"})
         self.assertEqual([row["title"] for row in pinned], ["Counting"])
         await self.check("status")

@@ -173,6 +173,22 @@ export interface Attachment {
     /** The spoken words, once they have been transcribed. */
     transcript?: Transcript;
 }
+/** A turn, numbered by the log (`t4`). */
+export type TurnId = string;
+/**
+ * `sessions.branch`: copies the beginning of a conversation into a new one. The result is the
+ * number of copied turns. Without `through` and `before`, all ended turns are copied.
+ */
+export interface BranchSession {
+    /** The session to copy. */
+    session: SessionId;
+    /** The new session: one of the same account, or of the terminal or the web console. */
+    into: SessionId;
+    /** The last turn to copy. */
+    through?: TurnId | null;
+    /** The first turn to leave out, for a message that is said differently. */
+    before?: TurnId | null;
+}
 /**
  * A tool call, by its turn, the step of the turn, and its place in the step (`t4s1c0`). The model's
  * own ids are not used, because models repeat them and leave them out.
@@ -727,8 +743,6 @@ export type DeadReason =
  | "unconfirmed"
 /** The agent dropped an incoming message. */
  | "dropped";
-/** A turn, numbered by the log (`t4`). */
-export type TurnId = string;
 /** One dead letter. */
 export interface DeadLetter {
     /** Its id. */
@@ -2445,6 +2459,10 @@ export interface Methods {
     "send": {
         params: Send;
         result: SendResult;
+    };
+    "sessions.branch": {
+        params: BranchSession;
+        result: number;
     };
     "sessions.change": {
         params: ChangeSession;

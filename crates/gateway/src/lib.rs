@@ -5,6 +5,7 @@ mod agents;
 mod approvals;
 mod ask_json;
 mod attached;
+mod branches;
 mod caller;
 mod channel_program;
 mod client;

@@ -16,7 +16,8 @@ use avocet_protocol::model::{AskJson, ProviderNames};
 use avocet_protocol::schedule::ScheduleControl;
 use avocet_protocol::session::{SessionOptions, SessionServers};
 use avocet_protocol::store::{
-    DeadLetters, EventLog, History, Memories, Query, SessionDeletion, SessionLabels, Tasks,
+    DeadLetters, EventLog, History, Memories, Query, SessionBranches, SessionDeletion,
+    SessionLabels, Tasks,
 };
 use avocet_protocol::tool::{McpServers, Workspaces};
 use avocet_protocol::turn::TurnEvents;
@@ -48,6 +49,7 @@ pub struct GatewayParts {
     pub tasks: Arc<dyn Tasks>,
     pub dead_letters: Arc<dyn DeadLetters>,
     pub deletion: Arc<dyn SessionDeletion>,
+    pub branches: Arc<dyn SessionBranches>,
     pub labels: Arc<dyn SessionLabels>,
     pub options: Arc<dyn SessionOptions>,
     pub session_servers: Arc<dyn SessionServers>,

@@ -101,7 +101,7 @@ async fn server_errors_name_the_reason() {
              link.remove, mcp.approve, mcp.list, mcp.tools, memory.add, memory.consolidate, memory.forget, memory.list, memory.log, \
              memory.show, memory.sync, memory.undo, \
              pair.approve, pair.deny, pair.list, people.list, people.remove, ping, publish, schedule.add, schedule.change, schedule.list, schedule.show, send, \
-             session.servers, sessions.change, sessions.delete, sessions.list, sessions.options, sessions.search, sessions.sent, \
+             session.servers, sessions.branch, sessions.change, sessions.delete, sessions.list, sessions.options, sessions.search, sessions.sent, \
              sessions.set_option, sessions.show, status, subscribe, subscriber.list, subscriber.remove, \
              task.cancel, task.list, task.show, trace, usage, wait, web.open, web.sign_out",
         ),

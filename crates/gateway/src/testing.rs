@@ -36,10 +36,10 @@ use avocet_protocol::memory::{
 };
 use avocet_protocol::model::ProviderNames;
 use avocet_protocol::store::{
-    Accepted, AcceptedAs, ChangeSession, DeliveredText, Enqueued, History, HistoryAuthor,
-    HistoryHit, HistoryQuery, MemoryScope, MessageStatus, Query, SentState, SessionFilter,
-    SessionGroup, SessionRow, SessionStatus, SessionSummary, StoreError, Total, TranscriptPage,
-    UsageBy, UsageRow, WideHistoryQuery,
+    Accepted, AcceptedAs, BranchSession, ChangeSession, DeliveredText, Enqueued, History,
+    HistoryAuthor, HistoryHit, HistoryQuery, MemoryScope, MessageStatus, Query, SentState,
+    SessionFilter, SessionGroup, SessionRow, SessionStatus, SessionSummary, StoreError, Total,
+    TranscriptPage, UsageBy, UsageRow, WideHistoryQuery,
 };
 use avocet_protocol::turn::{
     Origin, SessionReports, TurnEvent, TurnEvents, TurnRecord, TurnState, Undelivered,
@@ -103,6 +103,8 @@ pub struct FakeDaemon {
     pub program_files: Mutex<Vec<ProgramFile>>,
     /// Changes of the answer to the message `m1`.
     pub answer: Mutex<FakeAnswer>,
+    /// The branches of sessions.
+    pub branches: Mutex<Vec<BranchSession>>,
     /// The changed labels of sessions.
     pub labels: Mutex<Vec<ChangeSession>>,
     /// The servers that clients gave to sessions.
@@ -138,6 +140,7 @@ impl FakeDaemon {
             tasks: self.clone(),
             dead_letters: self.clone(),
             deletion: self.clone(),
+            branches: self.clone(),
             labels: self.clone(),
             options: self.clone(),
             session_servers: self.clone(),

@@ -71,6 +71,7 @@ use crate::routes::{
         schedules::resume,
         schedules::run,
         schedules::show,
+        sessions::branch,
         sessions::change,
         sessions::list,
         sessions::options,

@@ -100,6 +100,7 @@ pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<Arc<HttpState>>)> {
             "/v1/sessions/{session}",
             delete(sessions::remove).get(sessions::show).patch(sessions::change),
         ),
+        ("/v1/sessions/{session}/branches", post(sessions::branch)),
         ("/v1/sessions/{session}/sent", get(sessions::sent)),
         ("/v1/sessions/{session}/files/{turn}/{index}", get(files::of_reply)),
         ("/v1/sessions/{session}/options", get(sessions::options)),

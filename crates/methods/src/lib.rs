@@ -70,4 +70,4 @@ pub use avocet_protocol::memory::ConsolidateRequest;
 pub use avocet_protocol::model::JsonQuestion;
 pub use avocet_protocol::schedule::AddSchedule;
 pub use avocet_protocol::session::SetSessionOption;
-pub use avocet_protocol::store::ChangeSession;
+pub use avocet_protocol::store::{BranchSession, ChangeSession};

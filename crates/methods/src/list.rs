@@ -60,6 +60,7 @@ macro_rules! with_all_methods {
             ShowSchedule: anywhere,
             Send: anywhere,
             GiveServers: on_a_connection,
+            BranchSession: anywhere,
             ChangeSession: anywhere,
             DeleteSession: anywhere,
             ListSessions: anywhere,

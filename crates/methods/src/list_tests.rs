@@ -43,7 +43,7 @@ fn methods_of_each_role() {
          sessions.search sessions.sent sessions.show status subscribe task.list task.show trace \
          usage wait\n\
          sender: approval.decide ask ask.json attach dead.retry file.get job.cancel send \
-         sessions.change sessions.set_option task.cancel\n\
+         sessions.branch sessions.change sessions.set_option task.cancel\n\
          channel: cursor.move publish\n\
          operator: config.check config.diff config.save config.show dead.drop doctor \
          editor.attach job.submit link.add \

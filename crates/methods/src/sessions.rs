@@ -7,7 +7,8 @@ use avocet_protocol::session::{
     SessionOption, SessionServer, SessionServerStart, SetSessionOption,
 };
 use avocet_protocol::store::{
-    ChangeSession, DeliveredText, SessionGroup, SessionRow, SessionSummary, UsageBy, UsageRow,
+    BranchSession, ChangeSession, DeliveredText, SessionGroup, SessionRow, SessionSummary, UsageBy,
+    UsageRow,
 };
 use avocet_protocol::turn::TurnRecord;
 use schemars::JsonSchema;
@@ -131,6 +132,13 @@ pub struct GiveServers {
     pub servers: Vec<SessionServer>,
 }
 
+/// The call also makes a session: the gateway checks the right to it.
+impl NamesTarget for BranchSession {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::Session(self.session.clone())
+    }
+}
+
 impl NamesTarget for ChangeSession {
     fn call_target(&self) -> CallTarget {
         CallTarget::Session(self.session.clone())
@@ -180,6 +188,7 @@ impl ListParams for ListSessions {
 }
 
 method!(GiveServers = "session.servers": Self => Vec<SessionServerStart>, Operator, Touches::Everything, outside_libraries);
+method!(BranchSession = "sessions.branch": Self => u64, Sender, named_target::<Self>());
 method!(ChangeSession = "sessions.change": Self => (), Sender, named_target::<Self>());
 method!(DeleteSession = "sessions.delete": Self => u64, Operator, named_target::<Self>(), outside_libraries);
 method!(ListSessions = "sessions.list": Self => Vec<SessionSummary>, Observer, listed_rows::<Self>(), optional_params);

@@ -45,6 +45,7 @@ fn calls() -> Vec<(&'static str, Value, CallTarget)> {
         ("schedule.change", json!({ "id": "s1", "command": "pause" }), schedule()),
         ("schedule.show", json!({ "id": "s1" }), schedule()),
         ("send", json!({ "chat": CHAT, "text": "hi" }), chat()),
+        ("sessions.branch", json!({ "session": CHAT, "into": "web:console:b" }), session()),
         ("sessions.change", json!({ "session": CHAT, "title": "x" }), session()),
         ("sessions.delete", json!({ "session": CHAT }), session()),
         ("sessions.options", json!({ "session": CHAT }), session()),

@@ -18,6 +18,7 @@ mod memory_vectors;
 mod outbox;
 mod query;
 mod schedules;
+mod session_branches;
 mod session_labels;
 mod tasks;
 mod turn_log;
@@ -65,6 +66,7 @@ pub use query::{
     SessionSummary, TranscriptPage, UsageBy, UsageRow,
 };
 pub use schedules::{DueClaim, DueRun, DueWork, EndedSchedules, Schedules};
+pub use session_branches::{BranchSession, BranchedSession, SessionBranches};
 pub use session_labels::{ChangeSession, SessionGroup, SessionLabels};
 pub use tasks::{CancelledTask, TaskPage, TaskView, Tasks, task_name};
 pub use turn_log::{CompactedPast, Family, KeptResult, KeptResults, NewStep, Past, TurnLog};

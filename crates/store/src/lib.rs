@@ -18,6 +18,7 @@ pub mod testing;
 mod accept;
 mod audit;
 mod binding;
+mod branch;
 mod calls;
 mod cancel;
 mod check;

@@ -236,6 +236,25 @@ class Attachment(TypedDict):
     transcript: NotRequired[Transcript]
 
 
+TurnId: TypeAlias = str
+"""A turn, numbered by the log (`t4`)."""
+
+
+class BranchSession(TypedDict):
+    """`sessions.branch`: copies the beginning of a conversation into a new one. The result is the
+    number of copied turns. Without `through` and `before`, all ended turns are copied.
+    """
+
+    # The session to copy.
+    session: SessionId
+    # The new session: one of the same account, or of the terminal or the web console.
+    into: SessionId
+    # The last turn to copy.
+    through: NotRequired[TurnId | None]
+    # The first turn to leave out, for a message that is said differently.
+    before: NotRequired[TurnId | None]
+
+
 CallId: TypeAlias = str
 """A tool call, by its turn, the step of the turn, and its place in the step (`t4s1c0`). The model's
 own ids are not used, because models repeat them and leave them out.
@@ -924,10 +943,6 @@ DeadReason: TypeAlias = (
     ]
 )
 """The reason why a message is a dead letter."""
-
-
-TurnId: TypeAlias = str
-"""A turn, numbered by the log (`t4`)."""
 
 
 class DeadLetter(TypedDict):

@@ -215,6 +215,7 @@ impl AnsweringParts {
             tasks: Arc::new(sessions.tasks()),
             dead_letters: Arc::new(sessions.dead_letters()),
             deletion: store.clone(),
+            branches: store.clone(),
             labels: store.clone(),
             options: Arc::new(sessions.option_desk()),
             session_servers: self.session_servers(),

@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::UnixListener;
 
 use super::world::{World, refused};
-use crate::testing::session;
+use crate::testing::{BUSY, session};
 use crate::{Approve, Client, ListSessions, MAX_LINE_BYTES, MOST_ROWS, RpcError};
 
 #[tokio::test]
@@ -112,6 +112,40 @@ async fn lists_show_people_and_agents_without_secrets() {
     let unknown = refused(client.request::<Value>("memory.show", &json!({"memory": "m2"})).await);
     assert_eq!(unknown.0, RpcError::NOT_FOUND);
     assert!(unknown.1.starts_with("there is no memory m2"), "{}", unknown.1);
+}
+
+#[tokio::test]
+async fn sessions_branch_returns_the_number_of_turns_or_the_reason() {
+    let world = World::new();
+    let client = world.client().await;
+    for (params, expected) in [
+        (json!({"session": session(), "into": "web:console:b", "before": "t2"}), Ok(2)),
+        (json!({"session": session(), "into": "web:console:b", "through": "t1"}), Ok(2)),
+        (json!({"session": session(), "into": BUSY}), Err((-32004, "choose another name"))),
+        (json!({"session": BUSY, "into": "web:console:b"}), Err((-32002, "there is no session"))),
+        (
+            json!({"session": session(), "into": "web:console:b", "before": "t9"}),
+            Err((-32002, "has no turn t9")),
+        ),
+        (
+            json!({"session": session(), "into": "web:console:b", "through": "t2"}),
+            Err((-32004, "t2 has not ended")),
+        ),
+        (
+            json!({"session": session(), "into": "telegram:main:5"}),
+            Err((-32602, "must be a session of terminal:local, of the terminal or of the web")),
+        ),
+    ] {
+        let answer = client.request::<u64>("sessions.branch", &params).await;
+        match expected {
+            Ok(turns) => assert_eq!(answer.unwrap(), turns, "{params}"),
+            Err((code, words)) => {
+                let (refused, message) = refused(answer);
+                assert_eq!(refused, code, "{message}");
+                assert!(message.contains(words), "{message}");
+            }
+        }
+    }
 }
 
 #[tokio::test]

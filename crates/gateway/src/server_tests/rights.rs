@@ -54,6 +54,7 @@ fn params(method: &str) -> Value {
         "memory.show" => json!({"memory": "m1"}),
         "sessions.show" | "sessions.sent" | "sessions.delete" | "sessions.options"
         | "sessions.change" => json!({"session": session()}),
+        "sessions.branch" => json!({"session": session(), "into": session()}),
         "sessions.set_option" => {
             json!({"session": session(), "option": "model", "value": "default"})
         }
@@ -309,4 +310,28 @@ async fn status_names_waiting_chats_only_to_clients_of_all_chats() {
         assert_eq!(code, RpcError::NOT_ALLOWED, "{client}: {message}");
         assert!(!message.contains("terminal:local"), "{client}: {message}");
     }
+}
+
+#[tokio::test]
+async fn sessions_branch_needs_the_right_to_both_conversations() {
+    let world = world();
+    for (client, into, is_allowed) in [
+        ("own", "terminal:local:a", true),
+        ("own", "terminal:local:b", false),
+        ("own", "web:console:b", false),
+        ("foreign", "terminal:local:b", false),
+        ("sender", "web:console:b", true),
+    ] {
+        let connection = world.client().await;
+        let _: Value = connection.request("hello", &json!({"client": client})).await.unwrap();
+        let params = json!({"session": session(), "into": into});
+        match connection.request::<u64>("sessions.branch", &params).await {
+            Ok(turns) => assert!(is_allowed && turns == 2, "{client} {into}"),
+            refusal => {
+                assert!(!is_allowed, "{client} {into}: {refusal:?}");
+                assert_eq!(refused(refusal).0, RpcError::NOT_ALLOWED);
+            }
+        }
+    }
+    assert_eq!(world.daemon.branches.lock().len(), 2);
 }

@@ -3,13 +3,13 @@
 use async_trait::async_trait;
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::clock::Timestamp;
-use avocet_protocol::ids::SenderId;
+use avocet_protocol::ids::{SenderId, TurnId};
 use avocet_protocol::session::{
     SessionOption, SessionOptionValue, SessionOptions, SetOptionError, SetSessionOption,
 };
 use avocet_protocol::store::{
-    ChangeSession, DeletedSession, SessionDeletion, SessionGroup, SessionLabels, SessionRow,
-    SessionSummary, StoreError,
+    BranchSession, BranchedSession, ChangeSession, DeletedSession, SessionBranches,
+    SessionDeletion, SessionGroup, SessionLabels, SessionRow, SessionSummary, StoreError,
 };
 
 use super::{FakeDaemon, KEY, session};
@@ -49,6 +49,23 @@ pub(super) fn summaries(
         is_archived: false,
     };
     (first..1200).take(limit as usize).map(one).collect()
+}
+
+#[async_trait]
+impl SessionBranches for FakeDaemon {
+    async fn branch_session(&self, branch: &BranchSession) -> Result<BranchedSession, StoreError> {
+        let turn = branch.through.or(branch.before);
+        Ok(match turn {
+            _ if branch.session != session() => BranchedSession::UnknownSession,
+            _ if branch.into.as_str() == BUSY => BranchedSession::Taken,
+            Some(turn) if turn.0 > 2 => BranchedSession::UnknownTurn(turn),
+            Some(turn) if branch.through == Some(TurnId(2)) => BranchedSession::OpenTurn(turn),
+            _ => {
+                self.branches.lock().push(branch.clone());
+                BranchedSession::Copied { turns: 2 }
+            }
+        })
+    }
 }
 
 #[async_trait]

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use avocet_gateway::{
-    ChangeSession, DeleteSession, ListSent, ListSessions, SearchSessions, SetSessionOption,
-    ShowOptions, ShowSession,
+    BranchSession, ChangeSession, DeleteSession, ListSent, ListSessions, SearchSessions,
+    SetSessionOption, ShowOptions, ShowSession,
 };
 use avocet_protocol::store::SessionRow;
 use axum::Json;
@@ -201,6 +201,49 @@ pub(crate) async fn change(
     });
     state.call::<ChangeSession>(&caller, params).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// The place of a branch. Without `through` and `before`, all ended turns are copied.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BranchBody {
+    /// The new session.
+    into: String,
+    /// The last turn to copy, such as `t12`.
+    #[serde(default)]
+    through: Option<String>,
+    /// The first turn to leave out, such as `t12`.
+    #[serde(default)]
+    before: Option<String>,
+}
+
+/// A branch of a conversation.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CopiedTurns {
+    /// The number of copied turns.
+    #[schema(value_type = u64)]
+    turns: Value,
+}
+
+/// Copy the beginning of a conversation into a new one.
+#[utoipa::path(
+    post, path = "/v1/sessions/{session}/branches", tag = "sessions", request_body = BranchBody,
+    params(("session" = String, Path, example = "terminal:local:me", description = "The session")),
+    responses(
+        (status = 201, description = "The new session begins with these turns", body = CopiedTurns),
+        (status = 409, description = "The new session exists, or the last turn has not ended", body = Problem, content_type = "application/problem+json"),
+        Problem,
+    ),
+)]
+pub(crate) async fn branch(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    PathPart(session): PathPart<String>,
+    JsonBody(BranchBody { into, through, before }): JsonBody<BranchBody>,
+) -> Result<(StatusCode, Json<CopiedTurns>), Problem> {
+    let params = json!({ "session": session, "into": into, "through": through, "before": before });
+    let turns = state.call::<BranchSession>(&caller, params).await?;
+    Ok((StatusCode::CREATED, Json(CopiedTurns { turns })))
 }
 
 /// List the settings of a conversation with their values: the model, the thinking effort, the mode.

@@ -4,6 +4,7 @@
 //! in an integration test. The macro makes one `#[tokio::test]` for each rule.
 
 mod audit;
+mod branches;
 mod calls;
 mod consolidations;
 mod dead_letters;
@@ -39,8 +40,8 @@ use async_trait::async_trait;
 use avocet_protocol::access::People;
 use avocet_protocol::store::{
     Audit, Consolidations, DeadLetters, EventLog, History, Inbox, Jobs, KeptResults, Ledger,
-    Memories, MemoryFiles, MemoryVectors, Outbox, Query, Schedules, SessionLabels, Tasks, TurnLog,
-    Turns, UpkeepLedger,
+    Memories, MemoryFiles, MemoryVectors, Outbox, Query, Schedules, SessionBranches, SessionLabels,
+    Tasks, TurnLog, Turns, UpkeepLedger,
 };
 
 /// A log that can be opened and killed.
@@ -70,6 +71,7 @@ pub struct Ports {
     pub history: Arc<dyn History>,
     pub people: Arc<dyn People>,
     pub query: Arc<dyn Query>,
+    pub branches: Arc<dyn SessionBranches>,
     pub labels: Arc<dyn SessionLabels>,
     pub audit: Arc<dyn Audit>,
     pub jobs: Arc<dyn Jobs>,
@@ -98,6 +100,7 @@ impl Ports {
             + History
             + People
             + Query
+            + SessionBranches
             + SessionLabels
             + Audit
             + Jobs
@@ -122,6 +125,7 @@ impl Ports {
             history: store.clone(),
             people: store.clone(),
             query: store.clone(),
+            branches: store.clone(),
             labels: store.clone(),
             audit: store.clone(),
             jobs: store.clone(),
@@ -216,6 +220,10 @@ rules! {
         search_history_continues_after_a_restart
         search_history_keeps_the_trust_of_a_text
         search_all_history_searches_every_conversation_or_those_of_a_filter;
+    branches:
+        branch_has_the_history_of_its_turns_and_no_other_rows
+        branch_keeps_trust_summaries_and_marks
+        branch_leaves_out_forgotten_turns_and_names_its_refusals;
     lists:
         sessions_have_the_first_message_since_new_as_title
         sessions_keep_the_labels_that_people_give_them
