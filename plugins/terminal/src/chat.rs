@@ -7,6 +7,7 @@ mod editing;
 mod leaving;
 mod link;
 mod own;
+mod rewinding;
 mod sending;
 mod status;
 mod typing;
@@ -28,11 +29,14 @@ use futures_util::stream::{self, FuturesUnordered, StreamExt};
 use crate::receive::{Input, TypedLine};
 use crate::screen::Screen;
 use calls::{ReadCalls, ShownCalls};
-use conversations::Choosing;
+use conversations::{Choosing, ConversationWish};
 use display::ChatDisplay;
 use editing::EditedText;
 pub use editing::EditorAccess;
-pub use link::{ChatFigures, ConversationEntry, DaemonNotice, LinkError, SaidChunk, TerminalLink};
+pub use link::{
+    ChatFigures, ConversationEntry, DaemonNotice, EarlierMessage, LinkError, SaidChunk,
+    TerminalLink,
+};
 use own::OwnMessages;
 use sending::{LineInFlight, SentLine};
 
@@ -110,7 +114,7 @@ struct ChatLoop {
     /// The request for the conversations, or for another one.
     choosing: Choosing,
     /// The conversation that the person wants, until the last answers of this one are shown.
-    wanted: Option<String>,
+    wanted: Option<ConversationWish>,
     editor: Option<EditorAccess>,
     /// The text of an open editor.
     editing: Fuse<BoxFuture<'static, EditedText>>,
@@ -120,6 +124,8 @@ struct ChatLoop {
     model: String,
     /// `true` if the last key was Ctrl-C: the next one leaves.
     is_leaving: bool,
+    /// `true` if the last key was Esc in an empty line: the next one lists earlier messages.
+    is_rewinding: bool,
     end: ChatEnd,
 }
 
@@ -148,6 +154,7 @@ impl TerminalChat {
             choices: None,
             model,
             is_leaving: false,
+            is_rewinding: false,
             end: ChatEnd::AllAnswered,
         };
         Self { input, interrupts, talk }

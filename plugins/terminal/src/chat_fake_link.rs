@@ -164,6 +164,23 @@ impl TerminalLink for FakeLink {
         Ok(())
     }
 
+    async fn earlier_messages(&self) -> Result<Vec<EarlierMessage>, LinkError> {
+        let message =
+            |turn, text: &str| EarlierMessage { turn: TurnId(turn), text: text.to_owned() };
+        Ok(vec![message(7, "plant\ntomatoes"), message(3, "what is a garden")])
+    }
+
+    async fn branch_before(&self, turn: TurnId) -> Result<String, LinkError> {
+        Ok(format!("before-{turn}"))
+    }
+
+    async fn set_title(&self, title: &str) -> Result<(), LinkError> {
+        match title {
+            "bad" => Err(LinkError("not this title".to_owned())),
+            _ => Ok(()),
+        }
+    }
+
     async fn figures(&self) -> ChatFigures {
         let used = Total { usage: Usage::new(1_500, 0), cost: Money(20_000_000), unpriced: 0 };
         ChatFigures { model: self.model.lock().clone(), used: Some(used) }

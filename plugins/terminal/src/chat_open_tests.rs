@@ -180,8 +180,9 @@ async fn chat_shows_own_messages_once_when_their_turn_resumes() {
         Some(Outcome::Replied),
     ));
     let (paper, _) = talk(&link, "run it\n/help\n", ChatReader::Person).await;
-    let expected = "hello\n> run it\ndone\n> /help\nyou wrote earlier or elsewhere: what is new?\n\
-                    nothing\n";
+    let expected = "hello\n> run it\ndone\n> /help\n\
+        In this terminal also: /quit, /resume, /rewind, /sessions, /title. Tab says what they do.\n\
+        you wrote earlier or elsewhere: what is new?\nnothing\n";
     assert_eq!(paper, expected);
 }
 

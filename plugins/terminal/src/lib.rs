@@ -18,8 +18,8 @@ mod styled;
 mod testing;
 
 pub use chat::{
-    ChatEnd, ChatFigures, ConversationEntry, DaemonNotice, EditorAccess, LinkError, SaidChunk,
-    TerminalChat, TerminalChatParts, TerminalLink,
+    ChatEnd, ChatFigures, ConversationEntry, DaemonNotice, EarlierMessage, EditorAccess, LinkError,
+    SaidChunk, TerminalChat, TerminalChatParts, TerminalLink,
 };
 pub use config::TerminalConfig;
 pub use key::KeyGate;

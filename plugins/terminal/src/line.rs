@@ -8,8 +8,8 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::key::Key;
 pub use complete::Completer;
-pub(crate) use complete::CompletionCandidate;
 use complete::common_beginning;
+pub(crate) use complete::{CompletionCandidate, OWN_COMMANDS};
 pub(crate) use history::LineHistory;
 pub(crate) use paste::FoldedTexts;
 
@@ -36,6 +36,8 @@ pub(crate) struct CompletionMenu {
     start: usize,
     pub(crate) candidates: Vec<CompletionCandidate>,
     pub(crate) chosen: Option<usize>,
+    /// `true` for a list of whole lines.
+    takes_arrows: bool,
 }
 
 /// The search for an earlier line.
@@ -100,6 +102,15 @@ impl InputLine {
         self.search.as_ref()
     }
 
+    /// Offers whole lines, which the arrows choose, too. Without effect if there is a text.
+    pub(crate) fn offer_lines(&mut self, candidates: Vec<CompletionCandidate>) {
+        if self.text.is_empty() && self.search.is_none() && !candidates.is_empty() {
+            self.menu =
+                Some(CompletionMenu { start: 0, candidates, chosen: None, takes_arrows: true });
+            self.complete_word(1);
+        }
+    }
+
     /// Removes the text. Returns `true` if there was one.
     pub(crate) fn clear(&mut self) -> bool {
         let had_text = !self.text.is_empty();
@@ -119,9 +130,13 @@ impl InputLine {
         if self.search.is_some() && self.press_in_search(key) {
             return LineEffect::Edited;
         }
+        let is_list = self.menu.as_ref().is_some_and(|menu| menu.takes_arrows);
         match key {
             Key::Tab => self.complete_word(1),
             Key::BackTab => self.complete_word(-1),
+            Key::Down if is_list => self.complete_word(1),
+            Key::Up if is_list => self.complete_word(-1),
+            Key::Escape if is_list => drop(self.clear()),
             Key::Resize | Key::FocusIn | Key::FocusOut => {}
             Key::Escape if self.menu.take().is_some() => {}
             _ => {
@@ -300,7 +315,8 @@ impl InputLine {
                 if shared.len() > self.cursor - start {
                     self.replace_word(start, &shared);
                 }
-                self.menu = Some(CompletionMenu { start, candidates, chosen: None });
+                self.menu =
+                    Some(CompletionMenu { start, candidates, chosen: None, takes_arrows: false });
             }
         }
     }

@@ -95,6 +95,8 @@ pub(crate) struct LiveScreen {
     line: InputLine,
     /// The status line at the bottom.
     status: String,
+    /// Takes the place of the status line until the next key.
+    hint: Option<&'static str>,
     now: Duration,
     sign: AttentionSign,
     /// `false` once the terminal has reported that another window gets the keys.
@@ -128,6 +130,7 @@ impl LiveScreen {
             waiting: VecDeque::new(),
             line: InputLine::new(LineHistory::open(file, most), completer),
             status: String::new(),
+            hint: None,
             now: Duration::ZERO,
             sign,
             has_focus: true,

@@ -9,18 +9,19 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_gateway::{
-    Ask, AttachParams, ChunkConfirmation, Client, ClientError, ClientMethod, Incoming,
-    ListSessions, ListUsage, ShowSession, ShowStatus, Wait,
+    Ask, AttachParams, BranchSession, ChangeSession, ChunkConfirmation, Client, ClientError,
+    ClientMethod, Incoming, ListSessions, ListUsage, MOST_ROWS, ShowSession, ShowStatus, Wait,
 };
 use avocet_protocol::chat::{ChatAddress, SessionId};
 use avocet_protocol::clock::{Clock, Timestamp};
-use avocet_protocol::ids::{DedupeKey, DeliveryId, MessageId};
+use avocet_protocol::ids::{DedupeKey, DeliveryId, MessageId, TurnId};
 use avocet_protocol::ignore_result;
 use avocet_protocol::store::{MessageStatus, SessionSummary, UsageBy, UsageRow};
-use avocet_protocol::turn::TurnRecord;
+use avocet_protocol::turn::{Origin, TurnRecord};
 use avocet_supervise::{Backoff, Group};
 use avocet_terminal::{
-    ChatFigures, ConversationEntry, DaemonNotice, LinkError, SaidChunk, TerminalLink,
+    ChatFigures, ConversationEntry, DaemonNotice, EarlierMessage, LinkError, SaidChunk,
+    TerminalLink,
 };
 use parking_lot::Mutex;
 
@@ -34,6 +35,8 @@ const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// Remarks that wait to be shown. Further ones are dropped.
 const REMARKS: usize = 16;
+/// Turns whose messages can be said differently.
+const EARLIER: u32 = 100;
 /// The time for the answer to a request whose result is only shown.
 const LOOK_UP_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -212,6 +215,25 @@ pub(crate) fn other_conversations(
     rows.into_iter().filter(|row| row.session != *open).filter_map(entry).collect()
 }
 
+/// Returns what a person has typed to begin a turn; `None` for other turns.
+fn earlier_message(turn: &TurnRecord) -> Option<EarlierMessage> {
+    let Origin::Messages(messages) = &turn.origin else { return None };
+    let own = messages.iter().map(|message| &message.message.inbound);
+    let own = own.filter(|inbound| !inbound.sender.is_bot && !inbound.content.text.is_empty());
+    let texts: Vec<&str> = own.map(|inbound| inbound.content.text.as_str()).collect();
+    (!texts.is_empty()).then(|| EarlierMessage { turn: turn.id, text: texts.join("\n") })
+}
+
+/// Returns the name of a branch that no session has: `me-2` for `me`, `me-3` for `me-2`.
+fn new_name(session: &SessionId, is_taken: impl Fn(&str) -> bool) -> String {
+    let name = session.as_str();
+    let is_number = |end: &str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
+    let branched = name.rsplit_once('-').filter(|(base, end)| is_number(end) && is_taken(base));
+    let base = branched.map_or(name, |(base, _)| base);
+    let mut names = (2u32..).map(|number| format!("{base}-{number}"));
+    names.find(|name| !is_taken(name)).unwrap_or_default()
+}
+
 async fn attach(client: &Client, chat: ChatAddress) -> Result<(), ClientError> {
     client.call::<AttachParams>(&AttachParams::to_chat(chat)).await.map(drop)
 }
@@ -307,6 +329,35 @@ impl TerminalLink for DaemonLink {
         *self.session.lock() = session;
         self.unanswered.lock().clear();
         Ok(())
+    }
+
+    async fn earlier_messages(&self) -> Result<Vec<EarlierMessage>, LinkError> {
+        let show = ShowSession { session: self.session(), turns: EARLIER, before: None };
+        let turns = self.call::<ShowSession>(&show).await?;
+        Ok(turns.iter().rev().filter_map(earlier_message).collect())
+    }
+
+    async fn branch_before(&self, turn: TurnId) -> Result<String, LinkError> {
+        let session = self.session();
+        let list = ListSessions { limit: MOST_ROWS, ..ListSessions::default() };
+        let rows = self.call::<ListSessions>(&list).await?;
+        let name = new_name(&session, |name| rows.iter().any(|row| row.session.as_str() == name));
+        let into = SessionId::parse(&name).map_err(|error| LinkError(error.to_string()))?;
+        let branch = BranchSession { session, into, through: None, before: Some(turn) };
+        self.call::<BranchSession>(&branch).await?;
+        Ok(name.strip_prefix(TERMINAL).unwrap_or(&name).to_owned())
+    }
+
+    async fn set_title(&self, title: &str) -> Result<(), LinkError> {
+        let title = Some(title.to_owned());
+        let session = self.session();
+        self.call::<ChangeSession>(&ChangeSession {
+            session,
+            title,
+            is_pinned: None,
+            is_archived: None,
+        })
+        .await
     }
 
     async fn figures(&self) -> ChatFigures {

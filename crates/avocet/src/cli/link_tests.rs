@@ -115,3 +115,19 @@ async fn link_repeats_an_unanswered_message_with_its_key() {
     assert_eq!(before["params"]["text"], "hi");
     assert!(before["params"]["key"].is_string(), "{before}");
 }
+
+#[test]
+fn new_name_counts_the_branches_of_a_conversation() {
+    for (name, taken, expected) in [
+        ("terminal:local:me", &["terminal:local:me"][..], "terminal:local:me-2"),
+        (
+            "terminal:local:me-2",
+            &["terminal:local:me", "terminal:local:me-2"],
+            "terminal:local:me-3",
+        ),
+        ("terminal:local:2026-11", &["terminal:local:2026-11"], "terminal:local:2026-11-2"),
+    ] {
+        let session = SessionId::parse(name).unwrap();
+        assert_eq!(new_name(&session, |name| taken.contains(&name)), expected);
+    }
+}

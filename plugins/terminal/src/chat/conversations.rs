@@ -1,10 +1,11 @@
-//! The other conversations of this terminal: their list, and the change to another one.
+//! The conversations of this terminal: their list, the change to another one, and their titles.
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Fuse, FusedFuture};
 
 use super::own::OwnMessages;
-use super::{ChatLoop, ConversationEntry, LinkError, ShownCalls};
+use super::rewinding::RewoundChat;
+use super::{ChatLoop, ConversationEntry, EarlierMessage, LinkError, ShownCalls, TerminalLink};
 
 /// Conversations in a list.
 const MOST: usize = 20;
@@ -18,13 +19,27 @@ pub(super) enum ConversationWish {
     List,
     /// The number in the list, or the name.
     Open(String),
+    /// The title of the open one; empty to ask how it is given.
+    Title(String),
+    /// List the earlier messages of the open one.
+    ListMessages,
+    /// Say the earlier message of this number differently.
+    Rewind(String),
 }
+
+/// The answer to a title.
+const NAMED: &str = "This conversation is now called";
+const HOW_TO_NAME: &str =
+    "/title TEXT gives this conversation a title, for lists of conversations.";
 
 /// The answer to a wish.
 #[derive(Debug)]
 pub(super) enum ConversationAnswer {
     Listed(Vec<ConversationEntry>),
     Opened(String),
+    Named(String),
+    Messages(Vec<EarlierMessage>),
+    Rewound(RewoundChat),
     Failed(LinkError),
 }
 
@@ -36,6 +51,9 @@ pub(super) fn read_wish(line: &str) -> Option<ConversationWish> {
     match (word, argument.trim()) {
         ("/sessions" | "/resume", "") => Some(ConversationWish::List),
         ("/resume", name) => Some(ConversationWish::Open(name.to_owned())),
+        ("/title", title) => Some(ConversationWish::Title(title.to_owned())),
+        ("/rewind", "") => Some(ConversationWish::ListMessages),
+        ("/rewind", number) => Some(ConversationWish::Rewind(number.to_owned())),
         _ => None,
     }
 }
@@ -47,12 +65,18 @@ impl ChatLoop {
 
     /// Takes a wish of the person. Another conversation opens once the last answer is shown.
     pub(super) fn take_wish(&mut self, wish: ConversationWish) {
-        let ConversationWish::Open(name) = wish else { return self.choose_conversation(wish) };
+        match wish {
+            ConversationWish::Open(_) | ConversationWish::Rewind(_) => {}
+            ConversationWish::Title(ref title) if title.is_empty() => {
+                return self.display.show_remark(HOW_TO_NAME);
+            }
+            wish => return self.choose_conversation(wish),
+        }
         let is_busy = self.is_sending() || !self.to_send.is_empty() || self.own.is_working();
         if is_busy || self.is_choosing() || self.wanted.is_some() {
             return self.display.show_remark(BUSY);
         }
-        self.wanted = Some(name);
+        self.wanted = Some(wish);
     }
 
     /// Opens the wanted conversation, unless answers of this one are still to come. The daemon would
@@ -61,34 +85,32 @@ impl ChatLoop {
         let is_due = self.own.answers_due(self.clock.elapsed()).is_some();
         if !is_due
             && !self.is_reading_calls()
-            && let Some(name) = self.wanted.take()
+            && let Some(wish) = self.wanted.take()
         {
-            self.choose_conversation(ConversationWish::Open(name));
+            self.choose_conversation(wish);
         }
     }
 
-    /// Asks for the conversations, and opens one if the wish names it.
+    /// Asks the daemon for what the person wishes.
     fn choose_conversation(&mut self, wanted: ConversationWish) {
         let link = self.link.clone();
         let choose = async move {
-            let listed = match link.conversations().await {
-                Ok(listed) => listed,
-                Err(error) => return ConversationAnswer::Failed(error),
+            let answer = match wanted {
+                ConversationWish::List => {
+                    link.conversations().await.map(ConversationAnswer::Listed)
+                }
+                ConversationWish::Open(given) => open_conversation(link.as_ref(), &given).await,
+                ConversationWish::Title(title) => {
+                    link.set_title(&title).await.map(|()| ConversationAnswer::Named(title))
+                }
+                ConversationWish::ListMessages => {
+                    link.earlier_messages().await.map(ConversationAnswer::Messages)
+                }
+                ConversationWish::Rewind(number) => {
+                    RewoundChat::open(link.as_ref(), &number).await.map(ConversationAnswer::Rewound)
+                }
             };
-            let ConversationWish::Open(given) = wanted else {
-                return ConversationAnswer::Listed(listed);
-            };
-            let number = given.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-            let by_number = number.and_then(|place| listed.get(place));
-            let entry = listed.iter().find(|entry| entry.name == given).or(by_number);
-            let Some(entry) = entry else {
-                let text = format!("There is no conversation {given:?}; /sessions lists them.");
-                return ConversationAnswer::Failed(LinkError(text));
-            };
-            match link.open_conversation(&entry.name).await {
-                Ok(()) => ConversationAnswer::Opened(entry.name.clone()),
-                Err(error) => ConversationAnswer::Failed(error),
-            }
+            answer.unwrap_or_else(ConversationAnswer::Failed)
         };
         self.choosing = choose.boxed().fuse();
     }
@@ -97,6 +119,11 @@ impl ChatLoop {
         match found {
             ConversationAnswer::Failed(LinkError(error)) => self.display.show_remark(&error),
             ConversationAnswer::Opened(name) => self.begin_conversation(&name),
+            ConversationAnswer::Named(title) => {
+                self.display.show_remark(&format!("{NAMED} {title:?}."));
+            }
+            ConversationAnswer::Messages(messages) => self.offer_messages(&messages),
+            ConversationAnswer::Rewound(chat) => self.continue_differently(&chat),
             ConversationAnswer::Listed(listed) if listed.is_empty() => {
                 self.display.show_remark(NO_OTHERS);
             }
@@ -111,7 +138,7 @@ impl ChatLoop {
     }
 
     /// Forgets the state of the conversation before, and shows the last exchange of this one.
-    fn begin_conversation(&mut self, name: &str) {
+    pub(super) fn begin_conversation(&mut self, name: &str) {
         self.own = OwnMessages::default();
         self.outcomes.clear();
         self.shown_calls = ShownCalls::default();
@@ -121,4 +148,21 @@ impl ChatLoop {
         self.load_past();
         self.read_figures();
     }
+}
+
+/// Opens the conversation with this name, or at this place of the list.
+async fn open_conversation(
+    link: &dyn TerminalLink,
+    given: &str,
+) -> Result<ConversationAnswer, LinkError> {
+    let listed = link.conversations().await?;
+    let number = given.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    let by_number = number.and_then(|place| listed.get(place));
+    let entry = listed.iter().find(|entry| entry.name == given).or(by_number);
+    let Some(entry) = entry else {
+        let text = format!("There is no conversation {given:?}; /sessions lists them.");
+        return Err(LinkError(text));
+    };
+    link.open_conversation(&entry.name).await?;
+    Ok(ConversationAnswer::Opened(entry.name.clone()))
 }

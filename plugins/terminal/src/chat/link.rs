@@ -51,6 +51,25 @@ pub trait TerminalLink: fmt::Debug + Send + Sync {
     /// The reason. The conversation before then stays open.
     async fn open_conversation(&self, name: &str) -> Result<(), LinkError>;
 
+    /// Lists the person's messages of the open conversation that can be said differently, the newest
+    /// first.
+    ///
+    /// # Errors
+    /// The reason, for the person.
+    async fn earlier_messages(&self) -> Result<Vec<EarlierMessage>, LinkError>;
+
+    /// Opens a new conversation with everything before a turn. Returns its name.
+    ///
+    /// # Errors
+    /// The reason. The conversation before then stays open.
+    async fn branch_before(&self, turn: TurnId) -> Result<String, LinkError>;
+
+    /// Gives the open conversation a title.
+    ///
+    /// # Errors
+    /// The reason, for the person.
+    async fn set_title(&self, title: &str) -> Result<(), LinkError>;
+
     /// Reads the model, and the tokens and the cost since the chat was opened.
     async fn figures(&self) -> ChatFigures;
 }
@@ -62,6 +81,15 @@ pub struct ConversationEntry {
     pub name: String,
     /// Its age, its length and its title, for the person.
     pub summary: String,
+}
+
+/// A message of the person with an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EarlierMessage {
+    /// Its turn.
+    pub turn: TurnId,
+    /// What the person typed.
+    pub text: String,
 }
 
 /// The figures of the status line. Each is `None` if the daemon does not answer in time.

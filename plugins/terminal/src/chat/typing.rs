@@ -2,18 +2,31 @@
 
 use std::ops::ControlFlow;
 
-use super::conversations::read_wish;
+use super::conversations::{ConversationWish, read_wish};
 use super::{ChatEnd, ChatLoop, HOW_TO_ANSWER, HOW_TO_LEAVE, STOP};
 use crate::key::Key;
 use crate::keys::suspend;
-use crate::line::LineEffect;
+use crate::line::{LineEffect, OWN_COMMANDS};
 use crate::live::LiveScreen;
 use crate::receive::TypedEvent;
+
+/// The command whose answer lists the commands of the daemon.
+const HELP: &str = "/help";
+const HINT: &str = "Esc again: say an earlier message differently";
+
+/// Names the commands that this program answers itself.
+fn own_help() -> String {
+    let names: Vec<String> = OWN_COMMANDS.iter().map(|own| format!("/{}", own.name)).collect();
+    format!("In this terminal also: {}. Tab says what they do.", names.join(", "))
+}
 
 impl ChatLoop {
     pub(super) fn take_typed(&mut self, typed: TypedEvent) -> ControlFlow<()> {
         if typed != TypedEvent::Key(Key::Interrupt) {
             self.is_leaving = false;
+        }
+        if typed != TypedEvent::Key(Key::Escape) {
+            self.is_rewinding = false;
         }
         match typed {
             TypedEvent::Key(key) => return self.press_key(&key),
@@ -52,10 +65,8 @@ impl ChatLoop {
                     live.show_remark(&format!("cannot suspend the chat: {error}"));
                 }
             }
-            LineEffect::Escape
-            | LineEffect::Edited
-            | LineEffect::ClearScreen
-            | LineEffect::OpenEditor => {}
+            LineEffect::Escape => self.press_escape(),
+            LineEffect::Edited | LineEffect::ClearScreen | LineEffect::OpenEditor => {}
         }
         ControlFlow::Continue(())
     }
@@ -81,8 +92,26 @@ impl ChatLoop {
         if let Some(live) = self.display.live_screen() {
             live.show_typed_line(text, waits);
         }
+        if text == HELP {
+            self.display.show_remark(&own_help());
+        }
         self.to_send.push_back(text.to_owned());
         ControlFlow::Continue(())
+    }
+
+    /// Esc in an empty line. Twice, it lists the earlier messages.
+    fn press_escape(&mut self) {
+        let is_second = std::mem::take(&mut self.is_rewinding);
+        let Some(live) = self.display.live_screen() else { return };
+        if !live.line_text().is_empty() {
+            return;
+        }
+        if is_second {
+            self.take_wish(ConversationWish::ListMessages);
+        } else {
+            live.show_hint(HINT);
+            self.is_rewinding = true;
+        }
     }
 
     /// Ctrl-C stops the answer or removes the typed text. Twice, it leaves.

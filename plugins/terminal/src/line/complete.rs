@@ -26,17 +26,23 @@ pub struct Completer {
 }
 
 /// Commands of the terminal itself.
-const OWN: [CommandHelp; 3] = [
+pub(crate) const OWN_COMMANDS: [CommandHelp; 5] = [
     CommandHelp { name: "quit", argument: "", help: "leave this chat" },
     CommandHelp { name: "resume", argument: "[name]", help: "open another conversation" },
+    CommandHelp {
+        name: "rewind",
+        argument: "[number]",
+        help: "say an earlier message differently",
+    },
     CommandHelp { name: "sessions", argument: "", help: "list the other conversations" },
+    CommandHelp { name: "title", argument: "TEXT", help: "give this conversation a title" },
 ];
 
 impl Completer {
     /// A completer of these commands, and of paths in this directory.
     #[must_use]
     pub fn new(commands: impl IntoIterator<Item = CommandHelp>, files: Option<PathBuf>) -> Self {
-        let mut commands: Vec<_> = commands.into_iter().chain(OWN).collect();
+        let mut commands: Vec<_> = commands.into_iter().chain(OWN_COMMANDS).collect();
         commands.sort_by_key(|command| command.name);
         Self { commands, files }
     }
@@ -129,7 +135,7 @@ mod tests {
         let commands = [help("status"), help("stop")];
         let completer = Completer::new(commands, Some(root.to_owned()));
         let table: [(&str, &[&str]); 11] = [
-            ("/", &["/quit", "/resume", "/sessions", "/status", "/stop"]),
+            ("/", &["/quit", "/resume", "/rewind", "/sessions", "/status", "/stop", "/title"]),
             ("/sto", &["/stop"]),
             ("say /sto", &[]),
             ("read @", &["@a.txt", "@src/"]),

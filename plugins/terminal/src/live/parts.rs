@@ -69,7 +69,7 @@ impl LiveScreen {
         }
         let text = match self.line.search() {
             Some(search) => format!("search: {}", search.words),
-            None => self.status.clone(),
+            None => self.hint.map_or_else(|| self.status.clone(), str::to_owned),
         };
         let row = ScreenRow::with_text(format!("  {text}"), TextStyle::DIM).cut(columns);
         if text.is_empty() { Vec::new() } else { vec![row] }

@@ -4,11 +4,12 @@ use avocet_text::printable;
 
 use super::LiveScreen;
 use crate::key::Key;
-use crate::line::LineEffect;
+use crate::line::{CompletionCandidate, LineEffect};
 
 impl LiveScreen {
     /// Changes the line, or the list of calls.
     pub(crate) fn press_key(&mut self, key: &Key) -> LineEffect {
+        self.hint = None;
         if matches!(key, Key::FocusIn | Key::FocusOut) {
             self.has_focus = *key == Key::FocusIn;
             return LineEffect::Edited;
@@ -27,6 +28,16 @@ impl LiveScreen {
             return LineEffect::Edited;
         }
         effect
+    }
+
+    /// Offers whole lines below the empty line.
+    pub(crate) fn offer_lines(&mut self, candidates: Vec<CompletionCandidate>) {
+        self.line.offer_lines(candidates);
+    }
+
+    /// Shows a hint in place of the status, until the next key.
+    pub(crate) fn show_hint(&mut self, hint: &'static str) {
+        self.hint = Some(hint);
     }
 
     pub(crate) fn clear_line(&mut self) -> bool {
