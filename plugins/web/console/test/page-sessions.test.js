@@ -1,4 +1,4 @@
-// What people do with conversations: name, pin, archive, export, delete, ask again.
+// What people do with conversations: name, pin, archive, export, delete, edit, regenerate, branch.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -91,22 +91,52 @@ scenario("a conversation is exported for people and for programs", async (t, tes
   assertNoProblems(page);
 });
 
-scenario("a message is changed and sent again, and an answer is asked for again", async (t, tested, options) => {
+scenario("a message is changed and sent again", async (t, tested, options) => {
   let count = 0;
   tested.model.on("tell a number", (answer) => answer.text(`Number ${(count += 1)}.`));
   const page = await tested.open(t, options);
   await say(page, "tell a number");
-  const answer = await answered(page, "Number 1.");
-  await answer.getByRole("button", { name: "Ask again" }).click();
-  await answered(page, "Number 2.");
+  await answered(page, "Number 1.");
   await page.locator(".person").first().getByRole("button", { name: "Edit" }).click();
   const field = await composer(page).elementHandle();
   await page.waitForFunction(({ field, text }) => field.value === text, { field, text: "tell a number" });
   await composer(page).press("End");
   await composer(page).pressSequentially(" please");
   await composer(page).press("Enter");
-  await answered(page, "Number 3.");
+  await answered(page, "Number 2.");
   await page.locator(".person", { hasText: "tell a number please" }).waitFor();
+  assertNoProblems(page);
+});
+
+scenario("an answer is regenerated and branched in a new conversation, and the old one stays", async (t, tested, options) => {
+  const name = newChat().split(":").at(-1);
+  const seen = [];
+  let count = 0;
+  tested.model.on(`a colour ${name}`, (answer) => {
+    seen.push(answer.messages.map(({ content }) => JSON.stringify(content)).join(" "));
+    return answer.text(`Colour ${(count += 1)}.`);
+  });
+  const page = await tested.open(t, options);
+  const old = page.url();
+  await say(page, `hello ${name}`);
+  await answered(page, "Done.");
+  await say(page, `a colour ${name}`);
+  const answer = await answered(page, "Colour 1.");
+  await answer.getByRole("button", { name: "Regenerate" }).click();
+  await page.waitForFunction((old) => location.href !== old, old);
+  await answered(page, "Colour 2.");
+  await page.locator(".person", { hasText: `hello ${name}` }).waitFor();
+  assert.equal(await page.locator(".person").count(), 2);
+  assert.ok(seen[1].includes(`hello ${name}`) && !seen[1].includes("Colour 1."), seen[1]);
+  const regenerated = page.url();
+  await page.goto(old);
+  await answered(page, "Colour 1.");
+  assert.equal(await page.locator(".person").count(), 2);
+  await (await answered(page, "Done.")).getByRole("button", { name: "Branch from here" }).click();
+  await page.waitForFunction((old) => location.href !== old, old);
+  await answered(page, "Done.");
+  assert.equal(await page.locator(".person").count(), 1);
+  assert.notEqual(page.url(), regenerated);
   assertNoProblems(page);
 });
 
@@ -119,6 +149,7 @@ scenario("a conversation of another channel is marked, and answered there", asyn
   assert.equal(await page.getByRole("button", { name: "Attach files" }).count(), 0);
   await say(page, `from the console ${chat}`);
   await answered(page, "Answered on the terminal.");
+  await (await answered(page, "Answered on the terminal.")).getByRole("button", { name: "Ask again" }).waitFor();
   const turns = JSON.parse(await tested.home.run("sessions", "show", chat, "--json"));
   assert.equal(turns.at(-1).steps.at(-1).text, "Answered on the terminal.");
   assertNoProblems(page);

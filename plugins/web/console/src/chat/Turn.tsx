@@ -1,10 +1,12 @@
 import type { ComponentChildren } from "preact";
 
 import { ApprovalCard } from "../approvals/ApprovalCard.js";
+import { useAction } from "../hooks.js";
 import { Markdown } from "../markdown/Markdown.js";
-import { CopyButton } from "../parts/index.js";
+import { CopyButton, Problem } from "../parts/index.js";
 import { href } from "../router.js";
 import type { LoggedCall, LoggedInbound, OpenApproval, TurnRecord } from "../types.js";
+import { branchFrom, regenerate, textToRegenerate } from "./branch.js";
 import { Calls } from "./Calls.js";
 import { isOpen, messagesOf } from "./items.js";
 import { isLogged, type LiveTurn } from "./liveTurn.js";
@@ -110,15 +112,33 @@ interface FooterProps {
 
 function Footer({ turn, first, onAsk }: FooterProps) {
   const last = isOpen(turn) ? undefined : turn.steps.at(-1);
-  const question = first?.message.inbound.content.text ?? "";
   return (
     <footer class="turn-foot">
       <MessageTime at={turn.started_at} />
       {last && last.calls.length === 0 && last.text !== "" && <CopyButton text={last.text} />}
-      {!isOpen(turn) && onAsk !== null && question !== "" && (
-        <button type="button" class="link" onClick={() => onAsk(question)}>Ask again</button>
-      )}
+      {!isOpen(turn) && onAsk !== null && <AgainActions turn={turn} first={first} onAsk={onAsk} />}
       {first && <a href={href("trace", first.id)}>Trace</a>}
     </footer>
+  );
+}
+
+/** The ways to get another answer. A chat of another channel stays there, so its message is asked again in place. */
+function AgainActions({ turn, first, onAsk }: FooterProps & { onAsk: (text: string) => void }) {
+  const regenerating = useAction(() => regenerate(turn, text ?? ""));
+  const branching = useAction(() => branchFrom(turn));
+  const text = textToRegenerate(turn);
+  const question = first?.message.inbound.content.text ?? "";
+  const error = regenerating.error ?? branching.error;
+  return (
+    <>
+      {text !== null && (
+        <button type="button" class="link" disabled={regenerating.isRunning} onClick={() => void regenerating.run()}>Regenerate</button>
+      )}
+      {text === null && question !== "" && (
+        <button type="button" class="link" onClick={() => onAsk(question)}>Ask again</button>
+      )}
+      <button type="button" class="link" disabled={branching.isRunning} onClick={() => void branching.run()}>Branch from here</button>
+      {error !== undefined && <Problem title="The conversation could not be branched" error={error} />}
+    </>
   );
 }

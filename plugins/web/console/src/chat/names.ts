@@ -7,8 +7,13 @@ const LETTERS = "abcdefghijkmnpqrstuvwxyz";
 /** The chat that exists from the beginning. */
 export const MAIN_CHAT = "web:console:main";
 
-/** Opens a chat with a new name: `web:console:2026-11-27-kxvq`. */
+/** Opens a chat with a new name. */
 export function newChat(): void {
+  go("chat", newName());
+}
+
+/** Returns the session of a new chat: `web:console:2026-11-27-kxvq`. */
+export function newName(): string {
   const now = new Date();
   const day = [now.getFullYear(), now.getMonth() + 1, now.getDate()]
     .map((part) => String(part).padStart(2, "0"))
@@ -16,7 +21,7 @@ export function newChat(): void {
   const letters = [...crypto.getRandomValues(new Uint8Array(4))]
     .map((byte) => LETTERS[byte % LETTERS.length])
     .join("");
-  go("chat", `web:console:${day}-${letters}`);
+  return `web:console:${day}-${letters}`;
 }
 
 /** Returns the channel of a session: `telegram`. */

@@ -23,6 +23,16 @@ export interface Outgoing {
   error?: string;
 }
 
+/** Lets the next page of a session send a message. */
+export function queueMessage(session: string, text: string): void {
+  const message: Outgoing = { key: newKey(), text, attachments: [], at: Date.now(), state: "sending" };
+  sessionStorage.setItem(storageKey(session), JSON.stringify([message]));
+}
+
+function storageKey(session: string): string {
+  return `avocet.outgoing/${session}`;
+}
+
 /** The attempts after a lost answer. The pauses double from this one. */
 const ATTEMPTS = 4;
 const FIRST_PAUSE_MS = 400;
@@ -153,7 +163,7 @@ export class Outbox {
 
   #set(list: readonly Outgoing[]): void {
     try {
-      sessionStorage.setItem(this.#storageKey(), JSON.stringify(list));
+      sessionStorage.setItem(storageKey(this.#session), JSON.stringify(list));
     } catch {
       // The storage is full. The messages are sent all the same, but do not survive a reload.
     }
@@ -161,11 +171,7 @@ export class Outbox {
   }
 
   #stored(): readonly Outgoing[] {
-    return JSON.parse(sessionStorage.getItem(this.#storageKey()) ?? "[]") as Outgoing[];
-  }
-
-  #storageKey(): string {
-    return `avocet.outgoing/${this.#session}`;
+    return JSON.parse(sessionStorage.getItem(storageKey(this.#session)) ?? "[]") as Outgoing[];
   }
 }
 
