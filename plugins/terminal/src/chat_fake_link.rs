@@ -181,6 +181,10 @@ impl TerminalLink for FakeLink {
         }
     }
 
+    async fn picture(&self, _: &str) -> Option<Vec<u8>> {
+        None
+    }
+
     async fn figures(&self) -> ChatFigures {
         let used = Total { usage: Usage::new(1_500, 0), cost: Money(20_000_000), unpriced: 0 };
         ChatFigures { model: self.model.lock().clone(), used: Some(used) }

@@ -4,6 +4,7 @@
 mod chat;
 mod config;
 mod convert;
+mod drawn_pictures;
 mod highlight;
 mod key;
 mod keys;
@@ -22,6 +23,7 @@ pub use chat::{
     SaidChunk, TerminalChat, TerminalChatParts, TerminalLink,
 };
 pub use config::TerminalConfig;
+pub use drawn_pictures::PictureProtocol;
 pub use key::KeyGate;
 pub use keys::Keyboard;
 pub use line::Completer;

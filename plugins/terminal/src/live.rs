@@ -18,6 +18,7 @@ use std::time::Duration;
 use avocet_protocol::ids::{CallId, MessageId};
 use avocet_text::printable;
 
+use crate::drawn_pictures::{PictureProtocol, draw_picture};
 use crate::line::{Completer, InputLine, LineHistory};
 use crate::markdown::{MarkdownStream, rows_of};
 use crate::styled::{LineBreaks, Look, PageLayout, ScreenRow, StyledSpan, TextStyle, wrap_spans};
@@ -55,11 +56,36 @@ pub struct LiveParts {
     pub completer: Completer,
     /// The way to call the person.
     pub sign: AttentionSign,
+    /// The way to draw pictures; `None` if the terminal shows none.
+    pub pictures: Option<PictureProtocol>,
 }
 
 impl fmt::Debug for LiveParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LiveParts").field("look", &self.look).finish_non_exhaustive()
+    }
+}
+
+/// A row that scrolls away.
+#[derive(Debug)]
+enum PermanentRow {
+    Text(ScreenRow),
+    /// The escape sequences of a picture.
+    Picture(String),
+}
+
+impl From<ScreenRow> for PermanentRow {
+    fn from(row: ScreenRow) -> Self {
+        Self::Text(row)
+    }
+}
+
+impl PermanentRow {
+    fn paint(self, look: Look) -> String {
+        match self {
+            Self::Text(row) => row.paint_row(look),
+            Self::Picture(drawn) => drawn,
+        }
     }
 }
 
@@ -77,7 +103,7 @@ pub(crate) struct LiveScreen {
     size: Box<dyn Fn() -> TerminalSize + Send>,
     look: Look,
     /// Permanent rows that are not painted yet.
-    permanent: Vec<ScreenRow>,
+    permanent: Vec<PermanentRow>,
     last: Option<RowKind>,
     /// The answer that is being written.
     answer: MarkdownStream,
@@ -99,6 +125,7 @@ pub(crate) struct LiveScreen {
     hint: Option<&'static str>,
     now: Duration,
     sign: AttentionSign,
+    pictures: Option<PictureProtocol>,
     /// `false` once the terminal has reported that another window gets the keys.
     has_focus: bool,
     /// `true` while another program has the terminal.
@@ -113,7 +140,8 @@ impl fmt::Debug for LiveScreen {
 
 impl LiveScreen {
     pub(crate) fn new(parts: LiveParts) -> Self {
-        let LiveParts { out, size, reflows, look, history: (file, most), completer, sign } = parts;
+        let LiveParts { out, size, reflows, look, history, completer, sign, pictures } = parts;
+        let (file, most) = history;
         Self {
             painter: FramePainter::new(out, reflows),
             size,
@@ -133,6 +161,7 @@ impl LiveScreen {
             hint: None,
             now: Duration::ZERO,
             sign,
+            pictures,
             has_focus: true,
             is_paused: false,
         }
@@ -150,11 +179,11 @@ impl LiveScreen {
     fn add_rows(&mut self, kind: RowKind, rows: Vec<ScreenRow>) {
         let is_group = self.last == Some(kind) && matches!(kind, RowKind::Tool | RowKind::Remark);
         if self.last.is_some() && !is_group {
-            self.permanent.push(ScreenRow::default());
+            self.permanent.push(ScreenRow::default().into());
         }
         self.last = Some(kind);
         self.has_gap = true;
-        self.permanent.extend(rows);
+        self.permanent.extend(rows.into_iter().map(PermanentRow::from));
     }
 
     /// Shows the next part of the answer.
@@ -183,7 +212,7 @@ impl LiveScreen {
         let rows = self.with_gap(rows);
         self.has_gap = false;
         self.last = Some(RowKind::Text);
-        self.permanent.extend(rows);
+        self.permanent.extend(rows.into_iter().map(PermanentRow::from));
     }
 
     /// Adds the empty row between the answer and what is above it.
@@ -371,11 +400,26 @@ impl LiveScreen {
         );
     }
 
+    /// Returns `true` if the terminal draws pictures.
+    pub(crate) fn draws_pictures(&self) -> bool {
+        self.pictures.is_some()
+    }
+
+    /// Draws a picture below everything that is permanent, if the terminal takes its format.
+    pub(crate) fn show_picture(&mut self, bytes: &[u8]) {
+        self.end_stream();
+        let drawn = self.pictures.and_then(|way| draw_picture(way, bytes, (self.size)()));
+        if let Some(drawn) = drawn {
+            self.add_rows(RowKind::Text, Vec::new());
+            self.permanent.push(PermanentRow::Picture(drawn));
+        }
+    }
+
     /// Paints the permanent rows and a frame that was made for this size.
     fn flush_frame(&mut self, frame: LiveFrame, size: TerminalSize) {
         let look = self.look;
         let permanent = std::mem::take(&mut self.permanent);
-        let permanent: Vec<String> = permanent.iter().map(|row| row.paint_row(look)).collect();
+        let permanent: Vec<String> = permanent.into_iter().map(|row| row.paint(look)).collect();
         self.painter.paint_frame(&permanent, frame, size.columns);
     }
 }

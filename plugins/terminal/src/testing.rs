@@ -48,6 +48,7 @@ impl TerminalEmulator {
             history: (PathBuf::from("/nonexistent/history"), 0),
             completer: Completer::new(["status", "stop"].map(help), None),
             sign: AttentionSign::Bell,
+            pictures: None,
         }
     }
 

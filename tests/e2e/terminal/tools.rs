@@ -113,3 +113,20 @@ async fn terminal_shows_the_output_and_the_exit_code_of_a_command() {
     assert_eq!(terminal.leave(CTRL_D), Some(0));
     stop(daemon);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn terminal_draws_a_picture_that_the_agent_sends_if_it_can() {
+    let sent = json!({ "text": "Look:", "files": ["a.png"] });
+    let (home, _fake) = calling(vec![("message", sent)]).await;
+    let header = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x14\0\0\0\x14";
+    fs::write(home.workspace().join("a.png"), header).unwrap();
+    for (kind, is_drawn) in [("xterm-256color", false), ("xterm-kitty", true)] {
+        let mut terminal = TerminalOptions::new(&home).with_variable("TERM", kind).open();
+        terminal.wait_for_prompt();
+        terminal.press("go\r");
+        terminal.wait_for("in the workspace: a.png]");
+        wait_for_end(&mut terminal);
+        assert_eq!(terminal.has_written(b"\x1b_Ga=T,f=100,q=2,C=1,c=2,r=1"), is_drawn, "{kind}");
+        assert_eq!(terminal.leave(CTRL_D), Some(0));
+    }
+}

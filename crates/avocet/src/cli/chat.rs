@@ -12,7 +12,8 @@ use avocet_protocol::ids::{IdError, SenderId};
 use avocet_protocol::ignore_result;
 use avocet_terminal::{
     AttentionSign, ChatEnd, Completer, ConversationEntry, EditorAccess, Input, KeyGate, Keyboard,
-    Lines, LiveParts, Look, Screen, TerminalChat, TerminalChatParts, TerminalConfig, TerminalSize,
+    Lines, LiveParts, Look, PictureProtocol, Screen, TerminalChat, TerminalChatParts,
+    TerminalConfig, TerminalSize,
 };
 use clap::Args;
 use futures_util::FutureExt;
@@ -186,6 +187,7 @@ fn live_parts(configuration: &Configuration) -> Result<LiveParts, Failure> {
         history: (configuration.data_dir.join("terminal.history"), config.history_lines),
         completer: Completer::new(avocet_session::commands(), workspace(configuration)),
         sign: attention_sign(read_variable),
+        pictures: picture_protocol(read_variable),
     })
 }
 
@@ -218,6 +220,21 @@ fn attention_sign(variable: impl Fn(&str) -> Option<String>) -> AttentionSign {
     if is_known && !is_inside { AttentionSign::Notification } else { AttentionSign::Bell }
 }
 
+/// Returns the way in which the terminal draws pictures; `None` if it shows none. tmux and GNU screen
+/// pass no pictures on.
+fn picture_protocol(variable: impl Fn(&str) -> Option<String>) -> Option<PictureProtocol> {
+    if ["TMUX", "STY"].into_iter().any(|name| variable(name).is_some()) {
+        return None;
+    }
+    let [term, program] = ["TERM", "TERM_PROGRAM"].map(|name| variable(name).unwrap_or_default());
+    let is_kitty = variable("KITTY_WINDOW_ID").is_some()
+        || ["kitty", "ghostty"].iter().any(|name| term.contains(name) || program == *name);
+    match program.as_str() {
+        "iTerm.app" | "WezTerm" => Some(PictureProtocol::Inline),
+        _ => is_kitty.then_some(PictureProtocol::Kitty),
+    }
+}
+
 /// The size of the terminal, or a usual one if the terminal does not know its own.
 fn terminal_size() -> TerminalSize {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
@@ -244,7 +261,10 @@ fn chat_name(text: &str) -> Result<String, IdError> {
 mod tests {
     use avocet_protocol::daemon::{ChannelStatus, LastExchanges};
 
-    use super::{AttentionSign, attention_sign, connected_channels, does_reflow};
+    use super::{
+        AttentionSign, PictureProtocol, attention_sign, connected_channels, does_reflow,
+        picture_protocol,
+    };
 
     #[test]
     fn connected_names_the_accounts_besides_the_terminal_and_the_web_console() {
@@ -288,6 +308,27 @@ mod tests {
                 found.map(|(_, value)| (*value).to_owned())
             };
             assert_eq!(attention_sign(variable), expected, "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn picture_protocol_is_that_of_the_terminal() {
+        let (kitty, inline) = (Some(PictureProtocol::Kitty), Some(PictureProtocol::Inline));
+        let cases = [
+            (&[("TERM", "xterm-256color")][..], None),
+            (&[("TERM", "xterm-kitty")], kitty),
+            (&[("TERM", "xterm-256color"), ("KITTY_WINDOW_ID", "1")], kitty),
+            (&[("TERM", "xterm-ghostty"), ("TERM_PROGRAM", "ghostty")], kitty),
+            (&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "iTerm.app")], inline),
+            (&[("TERM_PROGRAM", "WezTerm")], inline),
+            (&[("TERM", "xterm-kitty"), ("TMUX", "/tmp/t,1,0")], None),
+        ];
+        for (variables, expected) in cases {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            assert_eq!(picture_protocol(variable), expected, "{variables:?}");
         }
     }
 

@@ -25,7 +25,9 @@ use avocet_terminal::{
 };
 use parking_lot::Mutex;
 
-use crate::cli::named_pictures::{IllustratedText, NamedPicture, PictureRoots, read_pictures};
+use crate::cli::named_pictures::{
+    IllustratedText, NamedPicture, PictureRoots, read_pictures, read_workspace_picture,
+};
 use crate::cli::values::session_id;
 use crate::output::format_age;
 
@@ -358,6 +360,10 @@ impl TerminalLink for DaemonLink {
             is_archived: None,
         })
         .await
+    }
+
+    async fn picture(&self, path: &str) -> Option<Vec<u8>> {
+        read_workspace_picture(&self.picture_roots, path).await
     }
 
     async fn figures(&self) -> ChatFigures {

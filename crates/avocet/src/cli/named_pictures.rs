@@ -93,6 +93,19 @@ fn read_all(text: String, roots: &PictureRoots) -> IllustratedText {
     found
 }
 
+/// Reads a picture that the agent has sent; `None` if it cannot be read, or is outside of the
+/// workspace.
+pub(crate) async fn read_workspace_picture(roots: &PictureRoots, path: &str) -> Option<Vec<u8>> {
+    let workspace = roots.workspace.clone()?;
+    let path = workspace.join(path);
+    let read = move || {
+        let (workspace, path) = (workspace.canonicalize().ok()?, path.canonicalize().ok()?);
+        let is_inside = path.starts_with(&workspace) && path.is_file();
+        is_inside.then(|| read_file(&path).ok()).flatten()
+    };
+    run_blocking(read).await.ok()?
+}
+
 fn read_file(path: &Path) -> Result<Vec<u8>, String> {
     let size = fs::metadata(path).map_err(|error| plain_io(&error))?.len();
     if size > LARGEST {

@@ -10,6 +10,7 @@ use avocet_protocol::turn::{StartedMessage, TurnEvent, TurnRecord};
 
 use super::{SaidChunk, TerminalLink};
 use crate::convert::{make_safe, print_chunk};
+use crate::drawn_pictures::picture_paths;
 use crate::live::{CallReport, LiveScreen};
 use crate::screen::Screen;
 
@@ -229,13 +230,30 @@ impl ChatDisplay {
         if !self.seen.contains(&chunk.id) {
             self.seen.put(chunk.id, ());
             match self.live_screen() {
-                Some(_) => self.say_to_person(&chunk),
+                Some(_) => {
+                    self.say_to_person(&chunk);
+                    self.show_pictures(&chunk.text).await;
+                }
                 None => {
                     self.screen.show_line(&print_chunk(&chunk.text, &chunk.choices, chunk.repeat));
                 }
             }
         }
         self.link.shown(chunk.id).await;
+    }
+
+    /// Draws the pictures that the text names, if the terminal can.
+    async fn show_pictures(&mut self, text: &str) {
+        if !self.live_screen().is_some_and(|live| live.draws_pictures()) {
+            return;
+        }
+        for path in picture_paths(text) {
+            if let Some(bytes) = self.link.picture(path).await
+                && let Some(live) = self.live_screen()
+            {
+                live.show_picture(&bytes);
+            }
+        }
     }
 
     fn say_to_person(&mut self, chunk: &SaidChunk) {

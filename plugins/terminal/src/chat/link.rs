@@ -70,6 +70,9 @@ pub trait TerminalLink: fmt::Debug + Send + Sync {
     /// The reason, for the person.
     async fn set_title(&self, title: &str) -> Result<(), LinkError>;
 
+    /// Reads a picture in the workspace of the agent; `None` if it cannot be read here.
+    async fn picture(&self, path: &str) -> Option<Vec<u8>>;
+
     /// Reads the model, and the tokens and the cost since the chat was opened.
     async fn figures(&self) -> ChatFigures;
 }
