@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::chat::AttachedChat;
 use crate::log::number;
-use crate::model::{asked, begun, config, first_and_then, held};
+use crate::model::{asked, begun, config, first_and_then, held, held_back};
 use crate::patience::{logged, stop, until, with_timeout};
 use crate::rows::{self, HELD, TestedPlatform, is_answered, is_settled, parrot, trouble};
 
@@ -95,6 +95,27 @@ async fn telegram_gives_the_model_earlier_and_forwarded_messages_as_untrusted_te
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
     assert_eq!((model.requests().len(), platform.refusals()), (1, vec![]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn telegram_answers_a_comment_and_a_later_forward_once() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let never = held();
+    let model =
+        first_and_then(move |_| held_back(&never, "One."), |_| ModelAnswer::says("Both.")).await;
+    let home = home(&platform, &model);
+    let daemon = home.daemon();
+    platform.private_text(ANN, "is this true?");
+    asked(&model, 1).await;
+    platform.say(UserMessage::private(ANN, "the moon is made of cheese").forwarded_from(9, 12));
+    let sent = with_timeout("the answer", platform.wait_for_sent(1)).await;
+    assert_eq!(sent[0].text, "Both.");
+    let request = model.requests()[1].to_string();
+    assert!(request.contains("is this true?") && request.contains("made of cheese"), "{request}");
+    with_timeout("the confirmation", platform.wait_for_confirmed()).await;
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!((platform.sent().len(), model.requests().len()), (1, 2));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

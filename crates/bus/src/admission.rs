@@ -320,6 +320,7 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
     let forwarded = content.forwarded.into_iter().map(clean_quote).collect();
     let program = content.program.map(|program| Box::new(program.with_texts(&mut clean)));
     let Content { choices, reply_to, pressed, author_roles, quotes_own, .. } = content;
+    let Content { continues, more_within_ms, .. } = content;
     let content = Content {
         text,
         quote,
@@ -327,6 +328,8 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
         earlier,
         author_roles,
         reply_to,
+        continues,
+        more_within_ms,
         pressed,
         forwarded_from,
         forwarded,

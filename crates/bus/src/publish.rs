@@ -230,6 +230,7 @@ impl Publish for Bus {
         }
         match &accepted.what {
             AcceptedAs::Interrupt(turns) => self.waker.send_wake(WakeUp::Ended(turns.clone())),
+            AcceptedAs::Joined(turn) => self.waker.send_wake(WakeUp::Restarted(*turn)),
             // Delivers the notice to the chat.
             AcceptedAs::Unsure => self.deliveries.wake(&message.inbound.address),
             AcceptedAs::Behind(question) => self.tell_how_to_answer(&message, *question).await,

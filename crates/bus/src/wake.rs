@@ -20,6 +20,8 @@ pub enum WakeUp {
     Commands,
     /// The workers of these turns, which were ended.
     Ended(Vec<TurnId>),
+    /// The worker of this turn, which has another message to answer.
+    Restarted(TurnId),
     /// All parts, because wake-ups were lost.
     Everybody,
 }

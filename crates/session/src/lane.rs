@@ -6,6 +6,8 @@
 //!   -> claim     a transaction, whose result decides
 //!        Nothing   the lane ends; the next wake-up starts it again
 //!        Later     a burst is not over: free the slot, sleep, begin again
+//!        Incomplete  a message may get a further part: free the slot, sleep until the next
+//!                  message, or that long at most, begin again
 //!        Compact   a `/compact` waits: run it, or end one that a crash interrupted
 //!        Suspect   the turn ran during a crash: free the slot, run it in quarantine
 //!        Turn      run it, up to its end or its pause in the log
@@ -38,7 +40,8 @@ use avocet_protocol::chat::SessionId;
 use avocet_protocol::ids::TurnId;
 use avocet_protocol::store::{Claim, StoreError, Suspects};
 use avocet_supervise::{Group, KeyedWork};
-use tokio::sync::Semaphore;
+use dashmap::DashMap;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::SessionParts;
@@ -76,6 +79,8 @@ pub(crate) struct Lanes {
     pub(crate) parts: SessionParts,
     pub(crate) runner: TurnRunner,
     keyed: Arc<KeyedWork<SessionId>>,
+    /// Lanes that wait for a further part of a message.
+    waiting_for_part: DashMap<SessionId, Arc<Notify>>,
     slots: Semaphore,
     max_running: u32,
     burst: Duration,
@@ -94,6 +99,7 @@ impl Lanes {
             parts,
             stopping: group.cancel_token().child_token(),
             keyed: Arc::new(KeyedWork::new(group)),
+            waiting_for_part: DashMap::new(),
             slots: Semaphore::new(max_running as usize),
             max_running,
             burst: limits.burst,
@@ -103,11 +109,37 @@ impl Lanes {
 
     /// Wakes the session's lane. A lane exists only while it has work.
     pub(crate) fn wake(self: &Arc<Self>, session: SessionId) {
-        let lanes = self.clone();
+        let (lanes, key) = (self.clone(), session.clone());
         self.keyed.wake(session, move |session| {
             let lanes = lanes.clone();
             async move { lanes.run_turns(&session).await }
         });
+        if let Some(next_message) = self.waiting_for_part.get(&key) {
+            next_message.notify_one();
+        }
+    }
+
+    /// Waits for the next message of a session, for this time at most. Returns `false` if the daemon
+    /// stops.
+    async fn wait_for_message(&self, session: &SessionId, longest: Duration) -> bool {
+        let next_message = Arc::new(Notify::new());
+        self.waiting_for_part.insert(session.clone(), next_message.clone());
+        // A message that came since the claim has left its mark there.
+        let waited = if self.keyed.take_wake(session) {
+            Some(())
+        } else {
+            let wait = async {
+                tokio::select! {
+                    () = self.parts.clock.sleep(longest) => {}
+                    () = next_message.notified() => {
+                        self.keyed.take_wake(session);
+                    }
+                }
+            };
+            self.unless_stopping(wait).await
+        };
+        self.waiting_for_part.remove(session);
+        waited.is_some()
     }
 
     /// Returns a turn that has been silent for longer than allowed; `None` if there is no problem.
@@ -181,6 +213,11 @@ impl Lanes {
                 drop(slot);
                 let wait = self.parts.clock.now().until(burst_end);
                 return Ok(self.unless_stopping(self.parts.clock.sleep(wait)).await.is_some());
+            }
+            Claim::Incomplete(whole) => {
+                drop(slot);
+                let longest = self.parts.clock.now().until(whole);
+                return Ok(self.wait_for_message(session, longest).await);
             }
             Claim::Compact { command, begun: true } => {
                 end_interrupted_compaction(&self.parts, &command).await?;

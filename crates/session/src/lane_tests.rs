@@ -1,7 +1,10 @@
 //! Tests of the lanes: order, fairness, queue modes, children.
 
+use avocet_protocol::access::Trust;
 use avocet_protocol::bus::Deliveries;
 use avocet_protocol::channel::Channel;
+use avocet_protocol::chat::{InboundKind, NewInbound};
+use avocet_protocol::store::{AcceptedAs, Inbox};
 
 use super::*;
 
@@ -22,6 +25,132 @@ async fn reply_of_a_removed_account_waits_until_it_is_back() {
     channels.add_channel(harness.channel.clone());
     harness.sessions.lanes.parts.deliverer.wake_account(&name, &account);
     assert_eq!(harness.channel.texts(1).await, ["hello"]);
+}
+
+/// A further part of the message before it.
+fn part(text: &str, of: &str) -> Inbound {
+    let content = Content { continues: Some(of.parse().unwrap()), ..Content::text(text) };
+    let (sender, key) = (Sender::new("me".parse().unwrap()), text.parse().unwrap());
+    Inbound::new(session("a").address(), sender, key, content)
+}
+
+async fn say_part(harness: &SessionHarness, text: &str, of: &str) -> MessageId {
+    harness.bus.publish(part(text, of), None).await.unwrap().id
+}
+
+fn has_forward(request: &ModelRequest) -> bool {
+    request.messages.iter().any(|message| match message {
+        Message::User { text, .. } => text.contains("forward"),
+        _ => false,
+    })
+}
+
+/// A model that never answers a comment without what was forwarded with it.
+fn waits_for_the_forward() -> ScriptedModel {
+    ScriptedModel::answering(|request| {
+        if has_forward(request) { Scripted::says("about both") } else { Scripted::Hang }
+    })
+}
+
+#[tokio::test]
+async fn further_part_begins_the_turn_of_its_message_anew_after_any_gap() {
+    for gap in [0, 1, 20, 300, 500, 900] {
+        for mode in ["queue", "collect", "steer", "interrupt"] {
+            let harness = SessionHarness::new(waits_for_the_forward()).await;
+            harness.say(&format!("/queue {mode}")).await;
+            harness.channel.texts(1).await;
+            let comment = harness.say("comment").await;
+            harness.asked(1).await;
+            harness.clock.advance(Duration::from_millis(gap));
+            let forward = say_part(&harness, "forward", "comment").await;
+            assert_eq!(harness.channel.texts(2).await[1], "about both", "{gap} ms, {mode}");
+            harness.idle().await;
+            let outcomes = [harness.outcome(comment).await, harness.outcome(forward).await];
+            assert_eq!(outcomes, [Some(Outcome::Merged), Some(Outcome::Replied)]);
+            assert_eq!(harness.channel.taken(2).await.len(), 2, "one answer");
+        }
+    }
+}
+
+#[tokio::test]
+async fn further_part_is_answered_with_its_message_after_a_kill() {
+    let harness = SessionHarness::new(waits_for_the_forward()).await;
+    let comment = harness.say("comment").await;
+    harness.asked(1).await;
+    let harness = harness.restart(waits_for_the_forward()).await;
+    harness.asked(1).await;
+    let forward = say_part(&harness, "forward", "comment").await;
+    let again = say_part(&harness, "forward", "comment").await;
+    assert_eq!(again, forward, "the platform repeats it");
+    assert_eq!(harness.channel.texts(1).await, ["about both"]);
+    harness.idle().await;
+    let outcomes = [harness.outcome(comment).await, harness.outcome(forward).await];
+    assert_eq!(outcomes, [Some(Outcome::Merged), Some(Outcome::Replied)]);
+    assert_eq!(harness.channel.taken(1).await.len(), 1, "one answer");
+}
+
+/// The wake-up may be lost, or come after the answer to the first part.
+#[tokio::test]
+async fn further_part_is_answered_with_its_message_without_a_signal() {
+    let permits = Arc::new(Semaphore::new(0));
+    let (gate, forwards) = (permits.clone(), has_forward);
+    let harness = SessionHarness::new(ScriptedModel::answering(move |request| {
+        let answer = if forwards(request) { "about both" } else { "about the comment" };
+        Scripted::When(gate.clone(), Box::new(Scripted::says(answer)))
+    }))
+    .await;
+    let comment = harness.say("comment").await;
+    harness.asked(1).await;
+    let inbound = part("forward", "comment");
+    let (kind, removed, trust) = (InboundKind::Text, 0, Trust::Full);
+    let forward = NewInbound { session: session("a"), kind, inbound, removed, trust };
+    let forward = harness.store.accept(&forward, None).await.unwrap();
+    assert!(matches!(forward.what, AcceptedAs::Joined(_)), "{forward:?}");
+    permits.add_permits(2);
+    assert_eq!(harness.channel.texts(1).await, ["about both"]);
+    harness.idle().await;
+    let outcomes = [harness.outcome(comment).await, harness.outcome(forward.id).await];
+    assert_eq!(outcomes, [Some(Outcome::Merged), Some(Outcome::Replied)]);
+    assert_eq!(harness.channel.taken(1).await.len(), 1, "one answer");
+}
+
+/// A signal may come after the lane has claimed the turn with the further part.
+#[tokio::test]
+async fn late_signal_of_a_further_part_leaves_the_turn_running() {
+    let permits = Arc::new(Semaphore::new(0));
+    let harness = SessionHarness::new(gated_parrot(&permits)).await;
+    harness.say("hello").await;
+    harness.asked(1).await;
+    let parts = &harness.sessions.lanes.parts;
+    let open = parts.query.session_status(&session("a")).await.unwrap().open.unwrap();
+    parts.running.signal_restart(open.turn);
+    permits.add_permits(1);
+    assert_eq!(harness.channel.texts(1).await, ["hello"]);
+    assert_eq!(harness.model.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn turn_waits_for_an_announced_part_until_it_is_there_or_the_time_is_over() {
+    for comes in [true, false] {
+        let harness = SessionHarness::new(parrot()).await;
+        let content = Content { more_within_ms: Some(2000), ..Content::text("cut") };
+        let (sender, key) = (Sender::new("me".parse().unwrap()), "cut".parse().unwrap());
+        let inbound = Inbound::new(session("a").address(), sender, key, content);
+        harness.bus.publish(inbound, None).await.unwrap();
+        let hold = Duration::from_secs(2);
+        harness.clock.sleeper_within(hold..=hold).await;
+        assert_eq!(harness.model.requests().len(), 0);
+        if comes {
+            harness.clock.advance(Duration::from_millis(900));
+            say_part(&harness, "end", "cut").await;
+        } else {
+            harness.clock.advance(hold);
+        }
+        let expected = if comes { "cut\n\nend" } else { "cut" };
+        assert_eq!(harness.channel.texts(1).await, [expected]);
+        assert_eq!(harness.model.requests().len(), 1);
+        harness.idle().await;
+    }
 }
 
 #[tokio::test]

@@ -12,10 +12,12 @@
 //! settle      the end, or the wait, in one transaction (`settle.rs`)
 //! ```
 //!
-//! **Three futures race**, and the first in this order wins:
+//! **Four futures race**, and the first in this order wins:
 //!
 //! - **A command ends the turn.** The command has written the end already. So the work is dropped,
 //!   and nothing is settled.
+//! - **Another part of its message arrives.** The log has bound it to the turn and queued the turn
+//!   again. So the work, which has recorded nothing yet, is dropped, and the lane claims the turn anew.
 //! - **The answer settles.**
 //! - **The daemon stops.** At the deadline the turn goes back into the queue of the log. The next
 //!   start runs it on from its last step.
@@ -48,7 +50,7 @@ use avocet_protocol::chat::{Content, Inbound, LoggedInbound, Outcome, SessionId}
 use avocet_protocol::ids::TurnId;
 use avocet_protocol::schedule::ScheduleChange;
 use avocet_protocol::store::{Claimed, EndedMessage, StoreError};
-use avocet_protocol::turn::{Origin, StartedMessage, TurnEvent, TurnEvents, TurnRecord};
+use avocet_protocol::turn::{Origin, StartedMessage, TurnEvent, TurnEvents, TurnRecord, TurnState};
 use avocet_supervise::CaughtPanic;
 use avocet_text::end_sentence;
 use tokio_util::sync::CancellationToken;
@@ -61,6 +63,7 @@ use crate::job_plan::{PlannedTurn, plan_job_turn};
 use crate::lane_work::{LaneWork, WakeLane};
 use crate::outcomes::note_ended;
 use crate::preview::{LastProgress, ShownTurn, TurnDisplay};
+use crate::running::EnteredTurn;
 use crate::settle::{AgentEnd, SettleReason, Settler};
 use crate::turn_facts::{asked_by, chat_of};
 use crate::voice::{SpeechPause, record_answer};
@@ -130,11 +133,17 @@ impl TurnRunner {
     ) -> Result<LaneWork, StoreError> {
         let (id, session) = (claimed.turn.id, claimed.turn.session.clone());
         let entered = self.parts.running.enter_turn(id, &session);
-        // A `/stop` that lands between `claim` and `enter_turn` cannot signal this turn, so read
-        // the log again.
-        if self.parts.running.count_ends() != ends && !self.is_open(&session, id).await? {
-            self.emit_stopped(&session, id);
-            return Ok(LaneWork::Open);
+        // A `/stop` or another part that lands between `claim` and `enter_turn` cannot signal this
+        // turn, so read the log again.
+        if self.parts.running.count_ends() != ends {
+            match self.open_state(&session, id).await? {
+                Some(TurnState::Queued) => return Ok(LaneWork::Open),
+                Some(_) => {}
+                None => {
+                    self.emit_stopped(&session, id);
+                    return Ok(LaneWork::Open);
+                }
+            }
         }
         self.emit_started(&claimed.turn);
         let meter = UsageMeter::new(Some(id), session.clone()).with_usage_at_claim(claimed.usage);
@@ -147,6 +156,7 @@ impl TurnRunner {
                 self.end_cancelled_progress(&claimed.turn).await;
                 Ok(LaneWork::Open)
             }
+            restarted = self.wait_for_restart(&entered, &session) => restarted,
             settled = self.answer_turn(lanes, &mut claimed, &entered.ended, &meter) => settled,
             () = self.parts.running.release.cancelled() => {
                 let released = self.parts.turns.release(id).await;
@@ -269,8 +279,8 @@ impl TurnRunner {
         settled
     }
 
-    /// Ends a turn that was not in the expected state. Without an end, it would block its session
-    /// forever.
+    /// Ends a turn that was not in the expected state, unless another part of its message has queued it
+    /// again. Without an end, it would block its session forever.
     async fn settle_stale(
         &self,
         lanes: &dyn WakeLane,
@@ -278,6 +288,9 @@ impl TurnRunner {
         meter: &UsageMeter,
         what: &str,
     ) -> Result<LaneWork, StoreError> {
+        if self.open_state(&turn.session, turn.id).await? == Some(TurnState::Queued) {
+            return Ok(self.begin_anew(&turn.session, turn.id));
+        }
         let bug = format!("{what} is not in the expected state");
         match self.settle_bug(lanes, turn, meter, bug).await {
             Err(StoreError::Stale(_)) => {
@@ -300,9 +313,39 @@ impl TurnRunner {
         }
     }
 
-    async fn is_open(&self, session: &SessionId, turn: TurnId) -> Result<bool, StoreError> {
+    /// Returns the state of a turn in the log; `None` if it has ended.
+    async fn open_state(
+        &self,
+        session: &SessionId,
+        turn: TurnId,
+    ) -> Result<Option<TurnState>, StoreError> {
         let status = self.parts.with_retry(|| self.parts.query.session_status(session)).await?;
-        Ok(status.open.is_some_and(|open| open.turn == turn))
+        Ok(status.open.filter(|open| open.turn == turn).map(|open| open.state))
+    }
+
+    /// Waits until the log has queued the turn again, because another part of its message has come.
+    /// A signal may be late: then the lane has claimed the turn with that part meanwhile.
+    async fn wait_for_restart(
+        &self,
+        entered: &EnteredTurn<'_>,
+        session: &SessionId,
+    ) -> Result<LaneWork, StoreError> {
+        let turn = entered.turn;
+        loop {
+            entered.restarted.notified().await;
+            if self.open_state(session, turn).await? == Some(TurnState::Queued) {
+                // The log must learn of a message that is being sent or edited.
+                let _unchanged = self.parts.running.lock_screen(turn).await;
+                return Ok(self.begin_anew(session, turn));
+            }
+        }
+    }
+
+    /// Leaves a turn that the log has queued again to the lane.
+    fn begin_anew(&self, session: &SessionId, turn: TurnId) -> LaneWork {
+        tracing::debug!(%turn, "another part of the message has come; beginning anew");
+        self.parts.events.emit(session, TurnEvent::Restarted);
+        LaneWork::Open
     }
 
     /// Keeps messages whose senders still have access, and drops the others with a notice. Returns

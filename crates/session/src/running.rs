@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 pub struct RunningTurns {
     turns: DashMap<TurnId, RunningTurn>,
     compactions: DashMap<SessionId, CancellationToken>,
-    /// Number of calls to `signal_ends` so far.
+    /// Number of calls to `signal_ends` and `signal_restart` so far.
     ends: AtomicU64,
     /// Cancelled when running turns must be released to the log for the next start.
     pub(crate) release: CancellationToken,
@@ -33,6 +33,7 @@ pub struct RunningTurns {
 struct RunningTurn {
     session: SessionId,
     ended: CancellationToken,
+    restarted: Arc<Notify>,
     /// Held by each change of the messages that show the turn.
     screen: Arc<Mutex<()>>,
     /// Time of the last sign of life.
@@ -53,19 +54,24 @@ impl RunningTurns {
         }
     }
 
-    /// Returns the number of calls to `signal_ends` so far. A change between claiming and entering
-    /// a turn means that the turn may have missed its signal.
+    /// Returns the number of calls to `signal_ends` and `signal_restart` so far. A change between
+    /// claiming and entering a turn means that the turn may have missed its signal.
     pub(crate) fn count_ends(&self) -> u64 {
         self.ends.load(Ordering::SeqCst)
     }
 
     /// Lists a turn as running for as long as the guard lives.
     pub(crate) fn enter_turn(&self, turn: TurnId, session: &SessionId) -> EnteredTurn<'_> {
-        let ended = CancellationToken::new();
-        let (session, sign) = (session.clone(), self.clock.elapsed());
-        let (screen, ended_too) = (Arc::default(), ended.clone());
-        self.turns.insert(turn, RunningTurn { session, ended: ended_too, screen, sign });
-        EnteredTurn { list: self, turn, ended }
+        let (ended, restarted) = (CancellationToken::new(), Arc::<Notify>::default());
+        let running = RunningTurn {
+            session: session.clone(),
+            ended: ended.clone(),
+            restarted: restarted.clone(),
+            screen: Arc::default(),
+            sign: self.clock.elapsed(),
+        };
+        self.turns.insert(turn, running);
+        EnteredTurn { list: self, turn, ended, restarted }
     }
 
     /// Waits until no message that shows the turn is being changed, and keeps them unchanged as long
@@ -101,6 +107,14 @@ impl RunningTurns {
             if let Some(running) = self.turns.get(turn) {
                 running.ended.cancel();
             }
+        }
+    }
+
+    /// Signals a turn that the log has another message for it.
+    pub(crate) fn signal_restart(&self, turn: TurnId) {
+        self.ends.fetch_add(1, Ordering::SeqCst);
+        if let Some(running) = self.turns.get(&turn) {
+            running.restarted.notify_one();
         }
     }
 
@@ -149,9 +163,11 @@ impl SignsOfLife for RunningTurns {
 #[derive(Debug)]
 pub(crate) struct EnteredTurn<'l> {
     list: &'l RunningTurns,
-    turn: TurnId,
+    pub(crate) turn: TurnId,
     /// Cancelled when the turn was ended.
     pub(crate) ended: CancellationToken,
+    /// Notified when the log has queued the turn again, with another message.
+    pub(crate) restarted: Arc<Notify>,
 }
 
 impl Drop for EnteredTurn<'_> {

@@ -160,6 +160,7 @@ async fn listen(
                 lanes.parts.running.signal_ends(&turns);
                 note_outcomes(&lanes.parts, lanes.group(), turns);
             }
+            Some(WakeUp::Restarted(turn)) => lanes.parts.running.signal_restart(turn),
             Some(WakeUp::Everybody) => {
                 commands.notify_one();
                 if let Err(error) = wake_all(&lanes).await {

@@ -9,6 +9,7 @@ use rusqlite::params;
 
 use crate::cancel::cancel_turn;
 use crate::distrust::is_unsure;
+use crate::joined_message::join_message;
 use crate::prompts::DecidedBy;
 use crate::rows::messages::{self, ANSWERED, end_message};
 use crate::rows::sessions::use_session;
@@ -124,6 +125,9 @@ fn apply_to_open_turn(
 ) -> Result<AcceptedAs> {
     if message.kind == InboundKind::Command {
         return Ok(AcceptedAs::Queued);
+    }
+    if let Some(joined) = join_message(tx, id, message)? {
+        return Ok(joined);
     }
     let mut effect = AcceptedAs::Queued;
     if is_waited_for(tx)? {

@@ -8,6 +8,7 @@
 //! open turn: queued                       Turn: runs on from the end of its log
 //! no turn, `/compact` is due              Compact
 //! no turn, messages, burst not over       Later, with the time of its end
+//! no turn, messages, a part may come      Incomplete, with the time until which it may
 //! no turn, messages                       Turn: a new one
 //! nothing                                 Nothing
 //! ```
@@ -17,10 +18,13 @@
 //! to steer it.
 //!
 //! **Messages that are answered together.** In the mode *collect*, all that wait. In the others,
-//! one each, except that messages which a channel delivers late, after an outage, are answered in
-//! one turn. Both wait for the end of a burst: a pause without a message, and ten such pauses at
-//! most. Only messages of one chat are together, as linked chats share a session but not the
+//! one each with its further parts (`joined_message.rs`), except that messages which a channel
+//! delivers late, after an outage, are answered in one turn. Both wait for the end of a burst: a
+//! pause without a message, and ten such pauses at most. Only messages of one chat are together, as linked chats share a session but not the
 //! answers. An open command stops the claim in front of it: messages after `/new` must wait for it.
+//!
+//! **A message that may have a further part** waits for it, as long as its channel says and ten seconds
+//! at most. Only a text that was cut and an album have such a wait; other messages start at once.
 //!
 //! **A claim reads all that the lane needs**, in the transaction that marks the turn as running:
 //! the settings, the grants, the turns above it, the usage. What changes later counts from the next
@@ -57,6 +61,9 @@ const AT_MOST_LATE: usize = 100;
 
 /// Maximum length of a burst, as a multiple of the pause that ends it.
 const LONGEST_BURST: u32 = 10;
+
+/// Longest wait for the further parts of a message.
+const LONGEST_HOLD: Duration = Duration::from_secs(10);
 
 pub(crate) fn claim_turn(
     tx: &Tx<'_>,
@@ -182,6 +189,9 @@ fn begin_turn(
             return Ok(Claim::Later(whole));
         }
     }
+    if let Some(whole) = end_of_parts(tx, &waiting, mode) {
+        return Ok(Claim::Incomplete(whole));
+    }
     let turn = insert_turn(tx, session, TurnState::Running)?;
     tx.change_rows(
         &format!("UPDATE inbound SET turn = ?2, state = 'running' WHERE {NEXT} AND id <= ?3"),
@@ -222,6 +232,16 @@ fn begin_turn(
     })))
 }
 
+/// Returns the time until which the last message that is answered next may get a further part; `None`
+/// if it is complete.
+fn end_of_parts(tx: &Tx<'_>, waiting: &[WaitingMessage], mode: QueueMode) -> Option<Timestamp> {
+    let last = last_together(waiting, mode);
+    let last = waiting.iter().find(|message| message.id == last)?;
+    let hold = Duration::from_millis(last.more_within_ms?.into());
+    let whole = last.received_at.after(hold).min(waiting[0].received_at.after(LONGEST_HOLD));
+    (tx.now < whole && tx.now.until(whole) <= LONGEST_HOLD).then_some(whole)
+}
+
 /// Binds the notes for a session to its new turn, and returns them.
 fn bind_notes(
     tx: &Tx<'_>,
@@ -251,9 +271,14 @@ struct WaitingMessage {
     received_at: Timestamp,
     is_late: bool,
     from: ChatAddress,
+    key: String,
+    /// `true` for a further part of the message before it.
+    continues: bool,
+    more_within_ms: Option<u32>,
 }
 
-/// Returns the messages that wait for a turn: only the first one if it is answered alone.
+/// Returns the messages that wait for a turn: only the first one, with its further parts, if it is
+/// answered alone.
 fn waiting_messages(
     tx: &Tx<'_>,
     session: &SessionId,
@@ -262,21 +287,31 @@ fn waiting_messages(
     let mut waiting: Vec<WaitingMessage> = Vec::new();
     tx.db.rows_while(
         &format!(
-            "SELECT id, received_at, channel, account, chat, topic, \
+            "SELECT id, received_at, channel, account, chat, topic, key, \
+                 content ->> 'continues' AS continues, \
+                 content ->> 'more_within_ms' AS more_within_ms, \
                  coalesce(received_at - written_at > {}, 0) AS is_late \
              FROM inbound WHERE {NEXT} ORDER BY id",
             LATE.as_millis()
         ),
         [session.as_str()],
         |row| {
+            let earlier: Option<String> = row.get("continues")?;
+            let continues = waiting.last().is_some_and(|last| earlier.as_ref() == Some(&last.key));
+            let is_alone = |first: &WaitingMessage| mode != QueueMode::Collect && !first.is_late;
+            if !continues && waiting.first().is_some_and(is_alone) {
+                return Ok(ControlFlow::Break(()));
+            }
             waiting.push(WaitingMessage {
                 id: row.get("id")?,
                 received_at: Timestamp(row.get("received_at")?),
                 is_late: row.get("is_late")?,
                 from: rows::address_from_row(row)?,
+                key: row.get("key")?,
+                continues,
+                more_within_ms: row.get("more_within_ms")?,
             });
-            let is_alone = mode != QueueMode::Collect && !waiting[0].is_late;
-            Ok(if is_alone { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            Ok(ControlFlow::Continue(()))
         },
     )?;
     Ok(waiting)
@@ -287,7 +322,11 @@ fn waiting_messages(
 fn last_together(waiting: &[WaitingMessage], mode: QueueMode) -> i64 {
     let together = match mode {
         QueueMode::Collect => waiting.len(),
-        _ => waiting.iter().take(AT_MOST_LATE).take_while(|message| message.is_late).count().max(1),
+        _ => {
+            let late = waiting.iter().take(AT_MOST_LATE).take_while(|message| message.is_late);
+            let late = late.count().max(1);
+            late + waiting[late..].iter().take_while(|message| message.continues).count()
+        }
     };
     let same_chat =
         waiting[..together].iter().take_while(|message| message.from == waiting[0].from);

@@ -25,8 +25,8 @@
 use avocet_protocol::ids::TurnId;
 use rusqlite::params;
 
-use crate::audit;
 use crate::kept_message;
+use crate::put_back::put_back;
 use crate::rows::chunks::OPEN_CHUNK;
 use crate::rows::turns::OPEN_TURN;
 use crate::tx::{Result, Tx};
@@ -58,25 +58,4 @@ pub(crate) fn recover_work(tx: &Tx<'_>) -> Result<()> {
         tracing::info!(turns = running.len(), deliveries, "resuming work that a crash interrupted");
     }
     Ok(())
-}
-
-/// Queues a running turn again. Started calls that only read, or only write to the log, are planned
-/// again, because they had no effect yet. The outcome of other started calls stays unknown.
-pub(crate) fn put_back(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
-    audit::record_interrupted(tx, turn)?;
-    tx.change_rows(
-        "UPDATE calls SET state = CASE WHEN class IN ('pure', 'in_log') THEN 'planned' \
-                                       ELSE 'interrupted' END \
-         WHERE turn = ?1 AND state = 'started'",
-        [turn.0],
-    )?;
-    tx.change_rows(
-        "UPDATE inbound SET state = 'queued' WHERE turn = ?1 AND state = 'running'",
-        [turn.0],
-    )?;
-    tx.update_one(
-        turn,
-        "UPDATE turns SET state = 'queued' WHERE id = ?1 AND state = 'running'",
-        [turn.0],
-    )
 }

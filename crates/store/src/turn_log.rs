@@ -16,7 +16,7 @@ use crate::past;
 use crate::past_cache::CachedRead;
 use crate::rows::messages::{NEXT, steering_messages};
 use crate::rows::turns::{ANCESTORS, OPEN_TURN, RunningTurn, must_run, reset_deaths, running_turn};
-use crate::rows::{self, sessions, to_json};
+use crate::rows::{self, to_json};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
 
@@ -174,19 +174,37 @@ fn close_step(
     if closed == 0 {
         return Ok(None);
     }
-    let session = &running.session;
-    if sessions::queue_mode(tx.db, session, default_mode)? == QueueMode::Steer {
-        tx.change_rows(
-            &format!(
-                "UPDATE inbound SET turn = ?2, after_step = ?3, state = 'running' WHERE {NEXT} \
-                     AND (channel, account, chat, coalesce(topic, '')) = \
-                         (SELECT channel, account, chat, coalesce(topic, '') FROM inbound \
-                          WHERE turn = ?2 AND after_step IS NULL ORDER BY id DESC LIMIT 1)"
-            ),
-            params![session.as_str(), turn.0, step],
-        )?;
+    if bind_steering_messages(tx, turn, &running.session, step, default_mode)? {
+        steering_messages(tx.db, turn, step).map(Some)
+    } else {
+        Ok(Some(Vec::new()))
     }
-    steering_messages(tx.db, turn, step).map(Some)
+}
+
+/// Binds the messages that steer a turn: in the mode *steer*, all that wait in its chat, and in the
+/// others the further parts of its messages. Returns `false` if there are none.
+fn bind_steering_messages(
+    tx: &Tx<'_>,
+    turn: TurnId,
+    session: &SessionId,
+    step: u32,
+    default_mode: QueueMode,
+) -> Result<bool> {
+    let bind = format!(
+        "UPDATE inbound SET turn = ?2, after_step = ?3, state = 'running' WHERE {NEXT} \
+             AND ((SELECT coalesce(mode, ?4) FROM sessions WHERE id = ?1) = ?5 \
+                 OR content ->> 'continues' IN (SELECT key FROM inbound WHERE turn = ?2)) \
+             AND (channel, account, chat, coalesce(topic, '')) = \
+                 (SELECT channel, account, chat, coalesce(topic, '') FROM inbound \
+                  WHERE turn = ?2 AND after_step IS NULL ORDER BY id DESC LIMIT 1)"
+    );
+    let (default, steer) = (default_mode.word(), QueueMode::Steer.word());
+    let mut steers = false;
+    // A part may continue one that has just been bound.
+    while tx.change_rows(&bind, params![session.as_str(), turn.0, step, default, steer])? > 0 {
+        steers = true;
+    }
+    Ok(steers)
 }
 
 fn set_attachments(

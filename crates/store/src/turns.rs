@@ -51,7 +51,7 @@ use crate::outbox::start_head;
 use crate::past;
 use crate::preview;
 use crate::prompts::{self, DecidedBy};
-use crate::recover::put_back;
+use crate::put_back::put_back;
 use crate::reports::{self, SentText};
 use crate::rows;
 use crate::rows::messages::{ANSWERED, INBOUND, inbound_from_row};

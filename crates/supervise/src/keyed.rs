@@ -99,6 +99,12 @@ where
         });
     }
 
+    /// Takes the wake-up of a key whose work is running: the work itself looks once more. Returns
+    /// `true` if the key was woken during that work.
+    pub fn take_wake(&self, key: &K) -> bool {
+        self.live.get_mut(key).is_some_and(|mut woken| std::mem::take(&mut *woken))
+    }
+
     /// Number of keys with running work.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use avocet_protocol::chat::Cursor;
 use parking_lot::Mutex;
@@ -17,17 +18,9 @@ use crate::update::Update;
 const CUT_TEXT: RangeInclusive<usize> = 3900..=4096;
 /// Seconds between the parts of a text that a client sends one after the other.
 const CUT_SECONDS: i64 = 2;
-
-/// The polls that follow a batch whose last message may not be complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LookAgain {
-    /// The batch is complete.
-    No,
-    /// The last update may be a comment. Its forwarded messages, if any, follow it directly.
-    Once,
-    /// The last update is a part, and others arrive within a moment.
-    WhileGrowing,
-}
+/// The wait for the next part of a text that was cut, and of an album or a row of forwarded messages.
+const NEXT_CUT: Duration = Duration::from_secs(2);
+const NEXT_PART: Duration = Duration::from_millis(500);
 
 /// Groups the updates of a batch, in the order of the first update of each group. A group is an
 /// album, a text that was cut, or a comment with its forwarded messages.
@@ -39,8 +32,7 @@ pub(crate) fn gather(updates: Vec<Update>, committed: i64) -> Vec<Vec<Update>> {
     for update in updates {
         let takes_update = |known: &&mut Vec<Update>| {
             let first = &known[0];
-            let is_same_album = album(&update).is_some() && album(&update) == album(first);
-            (is_same_album || belongs(known, &update))
+            (is_same_album(&update, first) || belongs(known, &update))
                 && (update.id > committed) == (first.id > committed)
         };
         match gathered.iter_mut().find(takes_update) {
@@ -53,50 +45,29 @@ pub(crate) fn gather(updates: Vec<Update>, committed: i64) -> Vec<Vec<Update>> {
 
 /// Returns `true` if an update is the next part of a text that was cut, or the next forwarded
 /// message.
-pub(crate) fn belongs(known: &[Update], update: &Update) -> bool {
+fn belongs(known: &[Update], update: &Update) -> bool {
     let is_next_part = known.last().is_some_and(|last| continues(last, update));
     is_next_part || forwards::belongs(known, update)
 }
 
-/// Decides if a batch has to wait for more parts of the message at its end. Text and forwarded
-/// messages for others do not wait.
-pub(crate) fn look_again(updates: &[Update], is_for_bot: impl Fn(&Update) -> bool) -> LookAgain {
-    let Some(last) = updates.last() else { return LookAgain::No };
-    if album(last).is_some() {
-        return LookAgain::WhileGrowing;
+/// Returns `true` if the last update may be a comment for the bot. Its forwarded messages, if any,
+/// follow it directly.
+pub(crate) fn may_have_forwards(updates: &[Update], is_for_bot: impl Fn(&Update) -> bool) -> bool {
+    updates.last().is_some_and(|last| is_typed(last) && is_for_bot(last))
+}
+
+/// Returns the time in which a further part of a message may follow; `None` if the message may be
+/// whole. A single forwarded message does not wait.
+pub(crate) fn more_within(updates: &[Update], is_continued: bool) -> Option<Duration> {
+    let last = updates.last()?;
+    let is_one_of_several = is_continued || updates.len() > 1;
+    if is_cut(last) {
+        Some(NEXT_CUT)
+    } else if album(last).is_some() || (is_one_of_several && forwards::is_forward(last)) {
+        Some(NEXT_PART)
+    } else {
+        None
     }
-    match &updates[updates.len() - parts_at_end(updates)..] {
-        parts if !parts.iter().any(is_for_bot) => LookAgain::No,
-        _ if waits_for_more(last) => LookAgain::WhileGrowing,
-        _ if is_typed(last) => LookAgain::Once,
-        _ => LookAgain::No,
-    }
-}
-
-/// Returns the number of updates at the end that form one message, at least 1. Ignores albums.
-fn parts_at_end(updates: &[Update]) -> usize {
-    let is_next =
-        |pair: &[Update]| continues(&pair[0], &pair[1]) || forwards::follows(&pair[0], &pair[1]);
-    1 + updates.windows(2).rev().take_while(|pair| is_next(pair)).count()
-}
-
-/// Returns `true` for a text that may be cut, and for a forwarded message.
-pub(crate) fn waits_for_more(update: &Update) -> bool {
-    is_cut(update) || forwards::is_forward(update)
-}
-
-/// Returns the number of updates before the last message, which may be incomplete. If there are
-/// none, returns the number of all updates: later ones come only after some were taken.
-pub(crate) fn settled(updates: &[Update]) -> usize {
-    let Some(last) = updates.last() else { return 0 };
-    let album =
-        updates.iter().position(|update| album(last).is_some() && album(update) == album(last));
-    let begins = match album {
-        Some(begins) => begins,
-        None if waits_for_more(last) || is_typed(last) => updates.len() - parts_at_end(updates),
-        None => updates.len(),
-    };
-    if begins > 0 { begins } else { updates.len() }
 }
 
 /// Prefix of the scope of cursors that record an album for the bot.
@@ -139,8 +110,13 @@ fn is_cut(update: &Update) -> bool {
     plain_text(update).is_some_and(|(_, text)| CUT_TEXT.contains(&text.encode_utf16().count()))
 }
 
+/// Returns `true` if two updates are parts of one album.
+pub(crate) fn is_same_album(one: &Update, other: &Update) -> bool {
+    album(one).is_some() && album(one) == album(other)
+}
+
 /// Returns `true` if an update is the next part of a text that was cut.
-fn continues(first: &Update, next: &Update) -> bool {
+pub(crate) fn continues(first: &Update, next: &Update) -> bool {
     let (Some((first_part, _)), Some((part, _))) = (plain_text(first), plain_text(next)) else {
         return false;
     };
@@ -227,13 +203,10 @@ mod tests {
         let long = "x".repeat(*CUT_TEXT.start());
         let parts = [text(1, 7, 1, &long), text(2, 7, 1, &long), text(3, 7, 2, "end")];
         assert_eq!(ids(&gather(parts.to_vec(), 0)), [[1, 2, 3]]);
-        let look_again = |updates| look_again(updates, |_| true);
         assert_eq!(
-            [look_again(&parts[..2]), look_again(&parts)],
-            [LookAgain::WhileGrowing, LookAgain::Once]
+            [more_within(&parts[..2], false), more_within(&parts, false)],
+            [Some(NEXT_CUT), None]
         );
-        let before = [text(0, 7, 1, "hi")];
-        assert_eq!(settled(&[&before[..], &parts[..2]].concat()), 1);
         let path = [parts[0].clone(), text(2, 7, 1, "/etc/hosts has one more line")];
         assert_eq!(ids(&gather(path.to_vec(), 0)), [[1, 2]], "no command");
         for other in [
@@ -254,54 +227,29 @@ mod tests {
     }
 
     #[test]
-    fn settled_excludes_the_last_album_unless_the_batch_starts_with_it() {
-        let table: [(&[Option<&str>], usize); 6] = [
-            (&[], 0),
-            (&[None, Some("a"), None], 3),
-            (&[None, Some("a")], 1),
-            (&[Some("a"), None, Some("b"), None, Some("b")], 2),
-            (&[Some("a"), Some("a")], 2),
-            (&[Some("a"), None, Some("a")], 3),
-        ];
-        for (albums, expected) in table {
-            let updates: Vec<Update> =
-                albums.iter().zip(1..).map(|(album, id)| update(id, *album)).collect();
-            assert_eq!(settled(&updates), expected, "{albums:?}");
-        }
-    }
-
-    #[test]
-    fn look_again_waits_for_the_rest_of_the_message_at_the_end() {
-        let typed = || text(3, 7, 1, "look at this");
+    fn more_within_is_the_wait_for_the_next_part() {
         let origin = json!({ "type": "hidden_user", "date": 1, "sender_user_name": "Eve" });
-        let mut forward = json!({ "update_id": 4, "message": {
+        let forward = Update::read(json!({ "update_id": 4, "message": {
             "message_id": 4, "date": 1, "text": "news", "forward_origin": origin,
             "chat": { "id": 7, "type": "private", "first_name": "A" },
-            "from": { "id": 7, "is_bot": false, "first_name": "A" } } });
+            "from": { "id": 7, "is_bot": false, "first_name": "A" } } }));
+        let (typed, forward) = (text(3, 7, 1, "look at this"), forward.unwrap());
+        let long = text(3, 7, 1, &"x".repeat(*CUT_TEXT.end()));
         let table = [
-            (vec![], LookAgain::No),
-            (vec![update(1, None), update(2, Some("a"))], LookAgain::WhileGrowing),
-            (vec![update(1, Some("a")), update(2, None)], LookAgain::No),
-            (vec![update(1, Some("a")), typed()], LookAgain::Once),
-            (vec![typed(), Update::read(forward.clone()).unwrap()], LookAgain::WhileGrowing),
-            (vec![text(3, 7, 1, "/stop")], LookAgain::No),
+            (vec![typed.clone()], false, None),
+            (vec![typed.clone()], true, None),
+            (vec![long], false, Some(NEXT_CUT)),
+            (vec![update(1, None)], true, None),
+            (vec![update(1, Some("a"))], false, Some(NEXT_PART)),
+            (vec![forward.clone()], false, None),
+            (vec![forward.clone()], true, Some(NEXT_PART)),
+            (vec![typed.clone(), forward.clone()], false, Some(NEXT_PART)),
         ];
-        for (updates, expected) in &table {
-            assert_eq!(look_again(updates, |_| true), *expected, "{updates:?}");
+        for (updates, is_continued, expected) in table {
+            assert_eq!(more_within(&updates, is_continued), expected, "{updates:?}");
         }
-        let (comment, forward_of_it) = (typed(), Update::read(forward.clone()).unwrap());
-        let pair = [comment, forward_of_it];
-        assert_eq!(
-            look_again(&pair, |update| update.id == 3),
-            LookAgain::WhileGrowing,
-            "the comment counts"
-        );
-        assert_eq!(
-            [look_again(&pair, |_| false), look_again(&pair[..1], |_| false)],
-            [LookAgain::No; 2]
-        );
-        forward["update_id"] = json!(5);
-        let batch = [update(1, None), typed(), Update::read(forward).unwrap()];
-        assert_eq!((settled(&batch), settled(&batch[..2])), (1, 1));
+        let batch = [forward, typed];
+        assert!(may_have_forwards(&batch, |_| true) && !may_have_forwards(&batch, |_| false));
+        assert!(!may_have_forwards(&batch[..1], |_| true) && !may_have_forwards(&[], |_| true));
     }
 }

@@ -41,8 +41,8 @@ pub struct TelegramConfig {
     pub earlier_messages: u32,
     /// `true` to number the messages of an answer that needs several: `(1/3)`. Default: `false`.
     pub numbered: bool,
-    /// The emoji with which the bot reacts to a message that it has received; it is removed with the
-    /// answer. `""` for no reaction. Default: `"👀"`.
+    /// The emoji with which the bot reacts to a message that is not answered within a second; it is
+    /// removed with the answer. `""` for no reaction. Default: `"👀"`.
     pub reaction_received: String,
     /// The emoji with which the bot reacts to a message that it has answered, such as "👍". Default:
     /// `""`, no reaction.

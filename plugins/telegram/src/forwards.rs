@@ -20,16 +20,21 @@ pub(crate) fn belongs(known: &[Update], next: &Update) -> bool {
 }
 
 /// Returns `true` if an update is a message that its sender forwarded directly after another one.
-pub(crate) fn follows(last: &Update, next: &Update) -> bool {
+fn follows(last: &Update, next: &Update) -> bool {
+    let ids = message(last).zip(message(next)).map(|(last, next)| (last.id.0, next.id.0));
+    ids.is_some_and(|(last, next)| last.checked_add(1) == Some(next)) && comes_with(last, next)
+}
+
+/// Returns `true` if a forwarded message belongs to the last message of its sender. Others may have
+/// written in between, in this chat or another one.
+pub(crate) fn comes_with(last: &Update, next: &Update) -> bool {
     if !(typed_text::is_typed(last) || is_forward(last)) || !is_forward(next) {
         return false;
     }
     let is_same_author = typed_text::is_same_author(last, next);
     let (Some(last), Some(next)) = (message(last), message(next)) else { return false };
     let seconds = next.date.timestamp() - last.date.timestamp();
-    last.id.0.checked_add(1) == Some(next.id.0)
-        && is_same_author
-        && (0..=NEXT_SECONDS).contains(&seconds)
+    is_same_author && (0..=NEXT_SECONDS).contains(&seconds)
 }
 
 /// Returns `true` for a forwarded message with readable content.

@@ -5,19 +5,13 @@ use std::time::Duration;
 
 use avocet_protocol::clock::Clock;
 
-use crate::album::{self, LookAgain};
+use crate::album;
 use crate::api::Api;
 use crate::fault::BotApiError;
 use crate::update::{ALLOWED_UPDATES, Batch, GetUpdates, PolledUpdates, Update};
 
 /// The extra time after which a poll that hangs is abandoned (F3).
 const GRACE: Duration = Duration::from_secs(15);
-
-/// The pause after which an album, a cut text, or a row of forwarded messages counts as complete.
-const ALBUM_PAUSE: Duration = Duration::from_millis(500);
-
-/// The longest time for which a batch may grow, so that one chat cannot delay the others for long.
-const GROWING: Duration = Duration::from_secs(5);
 
 /// The time for a poll that looks for more parts. The received ones wait meanwhile.
 const LOOK_LIMIT: Duration = Duration::from_secs(3);
@@ -46,12 +40,8 @@ impl Poller<'_> {
         Duration::from_secs(u64::from(self.seconds)) + GRACE
     }
 
-    /// Polls for updates from `next` on, and waits for the rest of the message at the end of the
-    /// batch: unconfirmed updates come again. If the batch is full, that message is left for the
-    /// next poll.
-    ///
-    /// A typed text may be a comment on messages that are forwarded with it. A second poll without
-    /// a pause looks for them, because every text would have to wait for the pause.
+    /// Polls for updates from `next` on. A typed text may be a comment on messages that are forwarded
+    /// with it. A second poll without a pause looks for them, so that most of them begin one turn.
     pub(crate) async fn poll(
         &self,
         next: Option<i64>,
@@ -64,31 +54,14 @@ impl Poller<'_> {
             self.clock.sleep(AFTER_ABANDONED).await;
             polled = self.poll_once(next, self.seconds, self.longest()).await;
         }
-        let mut batch = polled?;
-        let (mut has_looked, received) = (false, self.clock.elapsed());
-        loop {
-            let look_again = album::look_again(&batch.updates, &is_for_bot);
-            let is_late = self.clock.elapsed() > received + GROWING;
-            if look_again == LookAgain::No
-                || (look_again == LookAgain::Once && has_looked)
-                || is_late
-            {
-                break;
-            }
-            if batch.len() >= FULL {
-                batch.updates.truncate(album::settled(&batch.updates));
-                break;
-            }
-            if look_again == LookAgain::WhileGrowing {
-                self.clock.sleep(ALBUM_PAUSE).await;
-            }
-            has_looked = true;
-            match self.poll_once(next, 0, LOOK_LIMIT).await {
-                Ok(more) if more.len() > batch.len() => batch = more,
-                _ => break,
-            }
+        let batch = polled?;
+        if batch.len() >= FULL || !album::may_have_forwards(&batch.updates, is_for_bot) {
+            return Ok(batch);
         }
-        Ok(batch)
+        match self.poll_once(next, 0, LOOK_LIMIT).await {
+            Ok(more) if more.len() > batch.len() => Ok(more),
+            _ => Ok(batch),
+        }
     }
 
     /// A poll from `next` on confirms all earlier updates. It stays open for `seconds`, and is

@@ -91,11 +91,18 @@ pub(crate) struct ReactionQueue {
 }
 
 impl ReactionQueue {
-    /// Adds the reaction to a receipt, unless the answer has ended.
-    pub(crate) fn add_receipt(&mut self, chat: &ChatAddress, message: MessageNumber, emoji: &str) {
+    /// Adds the reaction to a receipt, unless the answer has ended. An answer before this time on the
+    /// clock takes its place.
+    pub(crate) fn add_receipt(
+        &mut self,
+        chat: &ChatAddress,
+        message: MessageNumber,
+        emoji: &str,
+        not_before: Duration,
+    ) {
         if !self.ended.contains(&(chat.chat.clone(), message)) {
             let change = ReactionChange::new(chat, message, emoji);
-            self.add(ReactionChange { is_receipt: true, ..change });
+            self.add(ReactionChange { is_receipt: true, not_before, ..change });
         }
     }
 
@@ -260,14 +267,14 @@ mod tests {
     fn next_returns_the_newest_change_of_each_message() {
         let mut queue = ReactionQueue::default();
         for number in 1..4 {
-            queue.add_receipt(&chat(7), message(number), "👀");
+            queue.add_receipt(&chat(7), message(number), "👀", Duration::ZERO);
         }
         queue.add_end(&chat(7), message(1), "", "👀");
         queue.add_end(&chat(7), message(2), "👍", "👀");
         let expected = [(message(3), "👀".to_owned()), (message(2), "👍".to_owned())];
         assert_eq!(drained(&mut queue, Duration::ZERO), expected);
         queue.add_end(&chat(7), message(3), "", "👀");
-        queue.add_receipt(&chat(7), message(1), "👀");
+        queue.add_receipt(&chat(7), message(1), "👀", Duration::ZERO);
         assert_eq!(drained(&mut queue, Duration::ZERO), [(message(3), String::new())]);
         assert_eq!(queue.next(Duration::ZERO), NextReaction::Empty);
     }
@@ -287,8 +294,8 @@ mod tests {
     #[test]
     fn next_passes_a_chat_that_has_to_wait() {
         let (mut queue, wait) = (ReactionQueue::default(), Duration::from_secs(7));
-        queue.add_receipt(&chat(7), message(1), "👀");
-        queue.add_receipt(&chat(8), message(2), "👀");
+        queue.add_receipt(&chat(7), message(1), "👀", Duration::ZERO);
+        queue.add_receipt(&chat(8), message(2), "👀", Duration::ZERO);
         queue.hold(&chat(7).chat, Duration::ZERO, wait);
         assert_eq!(drained(&mut queue, Duration::ZERO), [(message(2), "👀".to_owned())]);
         assert_eq!(queue.next(Duration::from_secs(3)), NextReaction::After(Duration::from_secs(4)));
@@ -312,7 +319,7 @@ mod tests {
         let mut queue = ReactionQueue::default();
         queue.add_end(&chat(7), message(1), "", "👀");
         for number in 2..=MAX_QUEUE + 1 {
-            queue.add_receipt(&chat(7), message(number), "👀");
+            queue.add_receipt(&chat(7), message(number), "👀", Duration::ZERO);
         }
         let left = drained(&mut queue, Duration::ZERO);
         assert_eq!((left.len(), &left[0].0, &left[1].0), (MAX_QUEUE, &message(1), &message(3)));
@@ -325,11 +332,11 @@ mod tests {
             for number in 2..=4 {
                 queue.add_end(&chat(7), message(number), "👍", if number == 3 { "" } else { "👀" });
             }
-            queue.add_receipt(&chat(7), message(5), "👀");
+            queue.add_receipt(&chat(7), message(5), "👀", Duration::ZERO);
             queue.add_end(&chat(8), message(2), "👍", "👀");
             let refused = ReactionChange::new(&chat(7), message(1), "👍");
             queue.refuse(ReactionChange { may_show: true, ..refused }, forbids_all);
-            queue.add_receipt(&chat(7), message(6), "👀");
+            queue.add_receipt(&chat(7), message(6), "👀", Duration::ZERO);
             queue.add_end(&chat(7), message(7), "👍", "👀");
             let removals = [2, 4, 1, 7].map(|number| (message(number), String::new()));
             let mut drained = drained(&mut queue, Duration::ZERO);
@@ -347,7 +354,7 @@ mod tests {
     fn add_end_needs_no_removal_of_a_receipt_that_was_left_out() {
         let mut queue = ReactionQueue::default();
         for number in 1..=MAX_QUEUE + 1 {
-            queue.add_receipt(&chat(7), message(number), "👀");
+            queue.add_receipt(&chat(7), message(number), "👀", Duration::ZERO);
         }
         drained(&mut queue, Duration::ZERO);
         queue.add_end(&chat(7), message(1), "", "👀");
@@ -364,7 +371,7 @@ mod tests {
     fn leave_out_of_a_receipt_under_way_drops_the_removal_but_not_the_end() {
         for (emoji, left) in [("", 0), ("👍", 1)] {
             let mut queue = ReactionQueue::default();
-            queue.add_receipt(&chat(7), message(1), "👀");
+            queue.add_receipt(&chat(7), message(1), "👀", Duration::ZERO);
             let NextReaction::Now(receipt) = queue.next(Duration::ZERO) else { panic!() };
             queue.add_end(&chat(7), message(1), emoji, "👀");
             queue.leave_out(&receipt);
@@ -376,7 +383,7 @@ mod tests {
     #[test]
     fn add_end_repeats_the_emoji_of_a_receipt_that_is_under_way() {
         let mut queue = ReactionQueue::default();
-        queue.add_receipt(&chat(7), message(1), "👀");
+        queue.add_receipt(&chat(7), message(1), "👀", Duration::ZERO);
         assert!(matches!(queue.next(Duration::ZERO), NextReaction::Now(_)));
         queue.add_end(&chat(7), message(1), "👀", "👀");
         assert_eq!(drained(&mut queue, Duration::ZERO), [(message(1), "👀".to_owned())]);

@@ -21,7 +21,6 @@ use crate::convert::{audience, is_for_bot};
 use crate::failures::Failures;
 use crate::fault::BotApiError;
 use crate::moved::GroupMove;
-use crate::pending_parts::LostParts;
 use crate::poll::{Poller, is_conflict};
 use crate::position::{EarlierRun, Mode, PollPosition};
 use crate::stages::UpdateStages;
@@ -80,9 +79,6 @@ impl Receiver<'_> {
         };
         let receiving = async {
             let earlier = self.restore(&me).await?;
-            if self.telegram.webhook.is_none() {
-                self.release_all_parts(&me).await?;
-            }
             match &self.telegram.webhook {
                 Some(endpoint) => self.serve(&me, endpoint, &earlier, failures).await,
                 None => self.poll(&me, earlier, failures).await,
@@ -168,22 +164,13 @@ impl Receiver<'_> {
         let cursors = self.intake.cursors().await?;
         let moves = cursors.iter().filter_map(GroupMove::from_cursor);
         moves.for_each(|moved| self.telegram.moves.learn(moved));
-        let Telegram { account, albums, pending_parts, .. } = self.telegram;
-        let now = self.context.clock.elapsed();
         for cursor in &cursors {
-            albums.learn(cursor);
-        }
-        for LostParts { raw, rest } in
-            cursors.iter().filter_map(|one| pending_parts.learn(one, now))
-        {
-            let scope = &rest.scope;
-            tracing::warn!(%account, scope, "cannot read the kept parts of a message; ignoring \
-                them");
-            // Their sender gets the reply to an unreadable message.
-            for update in raw.into_iter().filter_map(Update::read) {
-                self.commit_updates(me, &[update], None).await?;
+            self.telegram.albums.learn(cursor);
+            let Some(kept) = self.telegram.kept_parts.learn(cursor) else { continue };
+            for update in kept.waiting {
+                self.commit_for(Audience::Bot, me, &[update], None).await?;
             }
-            self.intake.move_cursor(rest).await?;
+            self.intake.move_cursor(kept.rest).await?;
         }
         Ok(EarlierRun::read(&cursors))
     }
@@ -207,7 +194,13 @@ impl Receiver<'_> {
         updates: &[Update],
         cursor: Option<Cursor>,
     ) -> Result<Option<PressAnswer>, Stopped> {
-        self.commit_for(audience(&self.bot(me), updates), me, updates, cursor).await
+        let continued =
+            updates.first().and_then(|one| self.telegram.last_parts.find_continued(one));
+        let audience = match continued {
+            Some(_) => Audience::Bot,
+            None => audience(&self.bot(me), updates),
+        };
+        self.commit_for(audience, me, updates, cursor).await
     }
 
     /// Like [`Self::commit_updates`], for a known audience.

@@ -50,14 +50,7 @@ impl Receiver<'_> {
         let receiver = Self { intake: self.intake.once(), ..*self };
         let (mut queue, mut failures) = (endpoint.open(), Failures::new());
         loop {
-            let posted = tokio::select! {
-                posted = queue.recv() => posted,
-                () = self.parts_due() => {
-                    receiver.release_due(me, &mut failures).await?;
-                    continue;
-                }
-            };
-            let Some(PostedUpdate { raw, result }) = posted else { break };
+            let Some(PostedUpdate { raw, result }) = queue.recv().await else { break };
             let unavailable = |why: &str| Err(WebhookError::Unavailable(why.to_owned()));
             match receiver.take_one(me, raw, earlier).await {
                 Ok(press) => {
@@ -96,21 +89,17 @@ impl Receiver<'_> {
         raw: Value,
         earlier: &EarlierRun,
     ) -> Result<Option<PressAnswer>, Stopped> {
-        let Some(update) = Update::read(raw.clone()) else {
+        let Some(update) = Update::read(raw) else {
             self.count_updates_without_id(1).await?;
             return Ok(None);
         };
-        if earlier.has_joined(&update) || self.telegram.pending_parts.has(&update) {
-            return Ok(None);
-        }
-        if self.keep_part(me, &update, &raw).await? {
+        if earlier.has_joined(&update) || self.telegram.kept_parts.has_joined(&update) {
             return Ok(None);
         }
         // The other parts of the album follow, perhaps without a mention.
         let cursor = album::cursor(&update).filter(|_| is_for_bot(&self.bot(me), &update));
         let press = self.commit_updates(me, slice::from_ref(&update), cursor.clone()).await?;
         cursor.iter().for_each(|cursor| self.telegram.albums.learn(cursor));
-        self.telegram.last_texts.note(&update);
         Ok(press)
     }
 

@@ -2,12 +2,13 @@
 
 use avocet_channel_kit::{Converted, InboundStages, Intake, Stopped, Taken};
 
-use crate::Telegram;
 use crate::bot::{Audience, BotIdentity};
 use crate::convert::{NOT_MENTIONED, convert_for};
+use crate::last_parts::ContinuedMessage;
 use crate::moved::GroupMove;
 use crate::telegram::user_reactions::{ReactionUpdate, ReceivedMessage};
 use crate::update::Update;
+use crate::{Telegram, album};
 
 /// An update, or those of an album, on the way into the log.
 pub(crate) struct UpdateStages<'a> {
@@ -18,6 +19,8 @@ pub(crate) struct UpdateStages<'a> {
     update: &'a Update,
     updates: &'a [Update],
     audience: Audience,
+    /// The message of which this one is a further part.
+    continued: Option<ContinuedMessage>,
     /// The message that gets the reactions of its chat; `None` if the update is no such message.
     received: Option<ReceivedMessage>,
 }
@@ -31,7 +34,8 @@ impl<'a> UpdateStages<'a> {
         updates: &'a [Update],
         audience: Audience,
     ) -> Self {
-        Self { telegram, intake, bot, update, updates, audience, received: None }
+        let continued = telegram.last_parts.find_continued(update);
+        Self { telegram, intake, bot, update, updates, audience, continued, received: None }
     }
 
     /// Records a move in the log and tells the operator once. The platform reports it in both
@@ -64,7 +68,7 @@ impl<'a> UpdateStages<'a> {
 
 impl InboundStages for UpdateStages<'_> {
     fn find_known_part(&mut self) -> Option<&'static str> {
-        let parts = &self.telegram.pending_parts;
+        let parts = &self.telegram.kept_parts;
         let are_known = self.updates.iter().all(|update| parts.has_joined(update));
         are_known.then_some("a known part of a message")
     }
@@ -96,10 +100,19 @@ impl InboundStages for UpdateStages<'_> {
 
     /// The edit of a part becomes a correction of the whole message.
     async fn convert(&mut self) -> Converted {
-        match self.telegram.joined.edit(self.update) {
-            Some(edited) => edited.convert(&self.bot),
-            None => convert_for(self.audience, &self.bot, self.updates),
+        if let Some(edited) = self.telegram.joined.edit(self.update) {
+            return edited.convert(&self.bot);
         }
+        let mut converted = convert_for(self.audience, &self.bot, self.updates);
+        if let Converted::Inbound(message) = &mut converted
+            && message.corrects.is_none()
+        {
+            let hold = album::more_within(self.updates, self.continued.is_some());
+            let content = &mut message.content;
+            content.continues = self.continued.as_ref().map(|continued| continued.key.clone());
+            content.more_within_ms = hold.and_then(|hold| hold.as_millis().try_into().ok());
+        }
+        converted
     }
 
     async fn add_recent_messages(&mut self, message: &mut Converted) {
@@ -125,6 +138,12 @@ impl InboundStages for UpdateStages<'_> {
         if matches!(taken, Taken::Accepted | Taken::Repeated) {
             joined.note(self.updates);
         }
+        self.telegram.last_parts.note_committed(
+            self.updates,
+            message,
+            taken,
+            self.continued.as_ref(),
+        );
         match message {
             Converted::Inbound(message) if is_accepted => recent.forget_given(message),
             Converted::Ignored(NOT_MENTIONED) => recent.note_messages(&self.bot, self.updates),

@@ -25,12 +25,12 @@ use avocet_protocol::ids::{AccountName, ChannelName};
 use crate::album::BotAlbums;
 use crate::api::Api;
 use crate::checklists::ChecklistChanges;
-use crate::comments::LastTexts;
 use crate::config::TelegramConfig;
 use crate::error::TelegramError;
 use crate::joined_parts::JoinedParts;
+use crate::kept_parts::KeptParts;
+use crate::last_parts::LastParts;
 use crate::moved::Moves;
-use crate::pending_parts::PendingParts;
 use crate::recent::GroupMessages;
 use crate::topic::LostTopics;
 use crate::webhook::Endpoint;
@@ -57,10 +57,10 @@ pub struct Telegram {
     pub(crate) has_proxy: bool,
     /// The last albums that came through the webhook.
     pub(crate) albums: BotAlbums,
-    /// Parts of messages that came through the webhook.
-    pub(crate) pending_parts: PendingParts,
-    /// Texts that came through the webhook.
-    pub(crate) last_texts: LastTexts,
+    /// Parts of messages that an earlier version has kept in the log.
+    pub(crate) kept_parts: KeptParts,
+    /// The last message of each author in each chat.
+    pub(crate) last_parts: LastParts,
     /// The parts of the last messages that several updates formed.
     pub(crate) joined: JoinedParts,
     /// Messages of groups that were not for the agent.
@@ -123,8 +123,8 @@ impl Telegram {
             poll_seconds,
             has_proxy,
             albums: BotAlbums::default(),
-            pending_parts: PendingParts::default(),
-            last_texts: LastTexts::default(),
+            kept_parts: KeptParts::default(),
+            last_parts: LastParts::default(),
             joined: JoinedParts::default(),
             recent: GroupMessages::new(config.earlier_messages),
             webhook,

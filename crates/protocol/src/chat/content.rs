@@ -41,6 +41,16 @@ pub struct Content {
     /// reference. Inbound: the key to which every answer refers, also in a private chat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<DedupeKey>,
+    /// Inbound only: the key of the message before it, of which this one is a further part. The
+    /// author's client sent both at once, so they are answered together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub continues: Option<DedupeKey>,
+    /// Inbound only: the time, in milliseconds, within which the author's client may send a further
+    /// part. The turn begins after it, or as soon as that part is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub more_within_ms: Option<u32>,
     /// Inbound only: the message of the bot whose button was pressed. A command can change it instead
     /// of replying below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,6 +111,7 @@ impl Content {
     pub fn edited_to(mut self, mut edit: Self) -> Self {
         edit.earlier.retain(|quote| !self.earlier.contains(quote));
         edit.earlier.splice(..0, std::mem::take(&mut self.earlier));
+        edit.continues = edit.continues.or(self.continues.take());
         if self.forwarded.is_empty() || !edit.forwarded.is_empty() {
             return edit;
         }

@@ -99,6 +99,9 @@ pub enum AcceptedAs {
     Decision,
     /// The message waits in its lane behind a question that a person has to decide.
     Behind(OpenQuestion),
+    /// The message is a further part of one that this running turn has begun to answer. The turn is
+    /// queued again, with both.
+    Joined(TurnId),
     /// The message ended the session's turn and its children (queue mode interrupt), and waits.
     Interrupt(Vec<TurnId>),
     /// The message is dropped, and its chat gets one notice. A part of the log is lost and the

@@ -138,6 +138,9 @@ pub enum Claim {
     },
     /// A burst of messages is still arriving (queue mode collect). Claim again at this time.
     Later(Timestamp),
+    /// The message that is next may get a further part. Claim again at the next message, or at this
+    /// time.
+    Incomplete(Timestamp),
     /// The turn is running now.
     Turn(Box<Claimed>),
 }

@@ -21,6 +21,8 @@ use crate::fault::BotApiError;
 use crate::moved::MessageNumber;
 use crate::reaction_queue::{NextReaction, ReactionChange, ReactionQueue};
 
+/// The time before the reaction to a receipt. A faster answer needs no reaction.
+const RECEIPT_DELAY: Duration = Duration::from_secs(1);
 /// Attempts for a reaction to a receipt, which the end of the answer replaces soon.
 const RECEIPT_ATTEMPTS: u32 = 3;
 /// Longest wait for a reaction to a receipt.
@@ -82,10 +84,10 @@ impl BotReactions {
     }
 
     /// Notes a message that is in the log.
-    pub(crate) fn note_received(&self, chat: &ChatAddress, key: &DedupeKey) {
+    pub(crate) fn note_received(&self, chat: &ChatAddress, key: &DedupeKey, now: Duration) {
         let Some(message) = MessageNumber::of_received(key) else { return };
         if !self.received.is_empty() {
-            self.queue.lock().add_receipt(chat, message, &self.received);
+            self.queue.lock().add_receipt(chat, message, &self.received, now + RECEIPT_DELAY);
             self.added.notify_one();
         }
     }

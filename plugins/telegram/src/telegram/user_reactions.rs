@@ -103,6 +103,6 @@ impl Telegram {
     pub(crate) fn note_received(&self, message: &ReceivedMessage) {
         let ReceivedMessage { address, key } = message;
         self.user_reactions.0.lock().forget(address);
-        self.reactions.note_received(address, key);
+        self.reactions.note_received(address, key, self.clock.elapsed());
     }
 }

@@ -1,14 +1,10 @@
 //! A comment and the messages that were forwarded with it.
 
-use std::time::Duration;
-
 use avocet_protocol::chat::{Inbound, Quote};
 use avocet_testkit::telegram::{InjectedFault, On, UserMessage};
 
+use crate::webhook::WebhookWorld;
 use crate::{ANN, World};
-
-/// The pause after a forwarded message.
-const PAUSE: Duration = Duration::from_millis(500);
 
 fn forward(text: &str) -> UserMessage {
     UserMessage::private(ANN, text).forwarded_from(9, 12)
@@ -19,14 +15,6 @@ fn forwarded(inbound: &Inbound) -> Vec<(&str, &str)> {
     parts.map(|Quote { from, text }| (from.as_deref().unwrap(), text.as_str())).collect()
 }
 
-impl World {
-    /// Waits until the channel pauses after a forwarded message, and lets the pause end.
-    async fn end_pause(&self) {
-        self.clock.sleeper_within(Duration::ZERO..Duration::from_secs(1)).await;
-        self.clock.advance(PAUSE);
-    }
-}
-
 #[tokio::test]
 async fn comment_and_forwarded_messages_are_one_message() {
     let world = World::new().await;
@@ -35,7 +23,6 @@ async fn comment_and_forwarded_messages_are_one_message() {
     let photo = UserMessage::thing(ANN, ANN, "photo", UserMessage::photo("f"));
     let last = world.platform.say(photo.forwarded_from(10, 12)).update.unwrap();
     let _running = world.run();
-    world.end_pause().await;
     let received = world.bus.taken(1).await.remove(0);
     assert_eq!(received.content.text, "is this true?");
     let expected =
@@ -60,13 +47,12 @@ async fn comment_waits_for_no_pause_and_takes_a_forward_of_the_second_poll() {
     // The comment ends the open poll, and the second poll gets both.
     world.platform.private_text(ANN, "look at this");
     world.platform.say(forward("news"));
-    world.end_pause().await;
     let received = world.bus.taken(2).await.remove(1);
     assert_eq!(received.content.text, "look at this");
     assert_eq!(forwarded(&received), [("User 9", "news")]);
     world.platform.wait_for_confirmed().await;
-    // The second poll, one after the pause, and the next one.
-    assert_eq!(world.platform.calls("getUpdates"), polls + 3);
+    // The second poll, and the next one.
+    assert_eq!(world.platform.calls("getUpdates"), polls + 2);
 }
 
 #[tokio::test]
@@ -84,6 +70,8 @@ async fn forwarded_messages_in_a_row_are_one_message_of_at_most_ten() {
     let rest = forwarded(&received[0]);
     assert_eq!((rest.len(), rest[0], rest[8]), (9, ("User 9", "1"), ("User 9", "9")));
     assert_eq!(forwarded(&received[1]), []);
+    assert_eq!(received[1].content.continues.as_ref(), Some(&received[0].key), "and the eleventh");
+    assert_eq!(received[2].content.continues, None);
 }
 
 #[tokio::test]
@@ -96,7 +84,6 @@ async fn forward_in_a_group_belongs_to_its_comment_for_the_bot() {
     world.platform.say(in_group("@avocet_bot is this true?"));
     world.platform.say(in_group("more news").forwarded_from(9, 12));
     let _running = world.run();
-    world.end_pause().await;
     let received = world.bus.taken(1).await.remove(0);
     assert_eq!(received.content.text, "@avocet_bot is this true?");
     assert_eq!(forwarded(&received), [("User 9", "more news")]);
@@ -128,7 +115,6 @@ async fn edit_of_a_comment_keeps_the_forwarded_messages() {
     let comment = world.platform.private_text(ANN, "is this true?");
     world.platform.say(forward("news"));
     let _running = world.run();
-    world.end_pause().await;
     world.bus.taken(1).await;
     world.platform.edit(comment, "is this new?");
     let corrected = world.bus.taken(2).await.remove(1);
@@ -143,8 +129,7 @@ async fn comment_and_forward_that_come_again_after_a_crash_stay_one_message() {
     world.platform.say(forward("news"));
     world.bus.set_open(false);
     let running = world.run();
-    world.end_pause().await;
-    world.platform.wait_for_calls("getUpdates", 2).await;
+    world.platform.wait_for_calls("getUpdates", 1).await;
     // The daemon dies after the commit, before the next poll has confirmed it.
     world.platform.inject(On::method("getUpdates"), 1, InjectedFault::Hang);
     world.bus.set_open(true);
@@ -161,4 +146,47 @@ async fn comment_and_forward_that_come_again_after_a_crash_stay_one_message() {
     assert_eq!(forwarded(&received[0]), [("User 9", "news")]);
     world.platform.wait_for_confirmed().await;
     assert_eq!(world.bus.taken(2).await.len(), 2);
+}
+
+/// A name, messages that a client sends at once, and the wait for a further part after each of them.
+type SentAtOnce = (&'static str, [UserMessage; 2], [Option<u32>; 2]);
+
+fn parts() -> [SentAtOnce; 4] {
+    let photo = || UserMessage::thing(ANN, ANN, "photo", UserMessage::photo("f"));
+    let album = || photo().with("media_group_id", "a".into());
+    let text = |text: &str| UserMessage::private(ANN, text);
+    [
+        ("a comment", [text("is this true?"), forward("news")], [None, Some(500)]),
+        ("a photo behind a text", [text("where is it?"), photo()], [None, None]),
+        ("an album", [album(), album()], [Some(500), Some(500)]),
+        ("a cut text", [text(&"word ".repeat(800)), text("the end")], [Some(2000), None]),
+    ]
+}
+
+/// The time between both parts makes no difference: the first one is committed at once.
+#[tokio::test]
+async fn part_that_comes_later_continues_the_message_before_it() {
+    for (case, [first, second], holds) in parts() {
+        for has_webhook in [false, true] {
+            let webhook = WebhookWorld::new().await;
+            let polling = World::new().await;
+            let world = if has_webhook { &webhook.world } else { &polling };
+            let _running = world.run();
+            if has_webhook {
+                world.platform.wait_for_calls("getWebhookInfo", 1).await;
+            } else {
+                world.platform.wait_for_poll().await;
+            }
+            world.platform.say(first.clone());
+            let key = world.bus.taken(1).await.remove(0).key;
+            world.platform.say(second.clone());
+            let taken = world.bus.taken(2).await;
+            let continues = [&taken[0], &taken[1]].map(|one| one.content.continues.clone());
+            assert_eq!(continues, [None, Some(key)], "{case}");
+            let waits = [&taken[0], &taken[1]].map(|one| one.content.more_within_ms);
+            assert_eq!(waits, holds, "{case}");
+            world.platform.private_text(ANN, "and now?");
+            assert_eq!(world.bus.taken(3).await[2].content.continues, None, "{case}");
+        }
+    }
 }

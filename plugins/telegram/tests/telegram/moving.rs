@@ -177,8 +177,6 @@ async fn moved_group_cursors_are_not_taken_for_the_last_update() {
     }
     photo();
     let _running = world.run();
-    world.clock.sleeper_within(Duration::ZERO..Duration::from_secs(1)).await;
-    world.clock.advance(Duration::from_millis(500));
     let taken = world.bus.taken(2).await;
     assert!(
         taken.iter().all(|one| one.content.attachments.len() == 1),

@@ -27,6 +27,19 @@ impl World {
         self.telegram.note_outcome(&received.address, &received.key, outcome);
     }
 
+    /// Lets the second before the reaction to a receipt pass.
+    async fn pass_second(&self) {
+        let second = Duration::from_secs(1);
+        self.clock.sleeper_within(second..=second).await;
+        self.clock.advance(second);
+    }
+
+    /// Waits for the reaction to a receipt.
+    async fn wait_for_eye(&self, message: PostedMessage) {
+        self.pass_second().await;
+        self.platform.wait_for_reaction(message, "👀").await;
+    }
+
     fn reactions_set(&self) -> usize {
         self.platform.calls("setMessageReaction")
     }
@@ -45,7 +58,7 @@ async fn bot_reacts_to_receipt_and_outcome_of_a_message() {
     ];
     for (count, (outcome, expected)) in (1..).zip(outcomes) {
         let message = world.platform.private_text(ANN, "hello");
-        world.platform.wait_for_reaction(message, "👀").await;
+        world.wait_for_eye(message).await;
         world.end(count, outcome).await;
         world.platform.wait_for_reaction(message, expected).await;
     }
@@ -54,11 +67,26 @@ async fn bot_reacts_to_receipt_and_outcome_of_a_message() {
 }
 
 #[tokio::test]
+async fn answer_within_a_second_needs_no_reaction() {
+    let world = World::new().await;
+    let _running = world.run();
+    world.platform.private_text(ANN, "hello");
+    let second = Duration::from_secs(1);
+    world.clock.sleeper_within(second..=second).await;
+    world.clock.advance(Duration::from_millis(900));
+    world.end(1, Outcome::Replied).await;
+    let slow = world.platform.private_text(ANN, "again");
+    world.bus.taken(2).await;
+    world.wait_for_eye(slow).await;
+    assert_eq!(world.reactions_set(), 1);
+}
+
+#[tokio::test]
 async fn bot_shows_only_the_receipt_by_default() {
     let world = World::new().await;
     let _running = world.run();
     let message = world.platform.private_text(ANN, "hello");
-    world.platform.wait_for_reaction(message, "👀").await;
+    world.wait_for_eye(message).await;
     world.end(1, Outcome::Error).await;
     world.platform.wait_for_reaction(message, "").await;
     assert_eq!(world.reactions_set(), 2);
@@ -75,12 +103,12 @@ async fn bot_reacts_to_no_command_press_or_edit() {
     world.platform.press(ANN, &world.platform.sent()[0], "/approve");
     world.bus.taken(2).await;
     let message = world.platform.private_text(ANN, "hello");
-    world.platform.wait_for_reaction(message, "👀").await;
+    world.wait_for_eye(message).await;
     world.platform.edit(message, "hello!");
     world.bus.taken(4).await;
     world.end(4, Outcome::Replied).await;
     let last = world.platform.private_text(ANN, "again");
-    world.platform.wait_for_reaction(last, "👀").await;
+    world.wait_for_eye(last).await;
     assert_eq!((world.platform.reaction(command), world.reactions_set()), (String::new(), 2));
 }
 
@@ -93,7 +121,7 @@ async fn bot_reacts_only_to_a_message_that_waits_for_the_agent() {
         world.platform.private_text(ANN, text);
     }
     let message = world.platform.private_text(ANN, "hello");
-    world.platform.wait_for_reaction(message, "👀").await;
+    world.wait_for_eye(message).await;
     assert_eq!(world.reactions_set(), 1);
 }
 
@@ -115,6 +143,7 @@ async fn chat_that_forbids_reactions_is_asked_once_for_each() {
     world.platform.forbid_reactions(ANN);
     let _running = world.run();
     world.platform.private_text(ANN, "hello");
+    world.pass_second().await;
     world.platform.wait_for_calls("setMessageReaction", 1).await;
     world.end(1, Outcome::Replied).await;
     world.platform.wait_for_calls("setMessageReaction", 2).await;
@@ -122,7 +151,7 @@ async fn chat_that_forbids_reactions_is_asked_once_for_each() {
     world.platform.wait_for_confirmed().await;
     world.end(2, Outcome::Replied).await;
     let others = world.platform.say(UserMessage::private(BOB, "hello"));
-    world.platform.wait_for_reaction(others, "👀").await;
+    world.wait_for_eye(others).await;
     assert_eq!(world.reactions_set(), 3);
 }
 
@@ -131,7 +160,7 @@ async fn reaction_that_the_chat_does_not_know_leaves_no_earlier_one() {
     let world = world().await;
     let _running = world.run();
     let message = world.platform.private_text(ANN, "hello");
-    world.platform.wait_for_reaction(message, "👀").await;
+    world.wait_for_eye(message).await;
     let refusal = ApiError::bad_request("REACTIONS_DISABLED");
     world.platform.inject(On::method("setMessageReaction"), 1, InjectedFault::Refuse(refusal));
     world.end(1, Outcome::Replied).await;
@@ -146,7 +175,7 @@ async fn refused_reaction_to_an_end_leaves_no_receipt_on_any_message() {
     let mut messages = Vec::new();
     for text in ["one", "two"] {
         let message = world.platform.private_text(ANN, text);
-        world.platform.wait_for_reaction(message, "👀").await;
+        world.wait_for_eye(message).await;
         messages.push(message);
     }
     let refusal = ApiError::bad_request("REACTION_INVALID");
@@ -163,7 +192,7 @@ async fn refused_reaction_to_an_end_leaves_no_receipt_on_any_message() {
         world.platform.wait_for_reaction(message, "").await;
     }
     let later = world.platform.private_text(ANN, "three");
-    world.platform.wait_for_reaction(later, "👀").await;
+    world.wait_for_eye(later).await;
     world.end(3, Outcome::Replied).await;
     world.platform.wait_for_reaction(later, "").await;
     let asked = world.platform.requests("setMessageReaction");
@@ -178,6 +207,7 @@ async fn receipt_that_was_never_shown_is_not_removed_but_its_end_is_shown() {
         let _running = world.run();
         world.platform.inject(On::method("setMessageReaction"), 1, InjectedFault::flood(60));
         let first = world.platform.private_text(ANN, "hello");
+        world.pass_second().await;
         world.platform.wait_for_calls("setMessageReaction", 1).await;
         world.platform.private_text(ANN, "again");
         let wait = Duration::from_secs(60);
@@ -186,7 +216,7 @@ async fn receipt_that_was_never_shown_is_not_removed_but_its_end_is_shown() {
         world.telegram.note_outcome(&ended.address, &ended.key, Outcome::Replied);
         world.clock.advance(wait);
         let last = world.platform.private_text(ANN, "last");
-        world.platform.wait_for_reaction(last, "👀").await;
+        world.wait_for_eye(last).await;
         assert_eq!(world.platform.reaction(first), done);
         assert_eq!(world.reactions_set(), if done.is_empty() { 3 } else { 4 });
     }
@@ -198,6 +228,7 @@ async fn reaction_waits_as_long_as_the_platform_asks() {
     let _running = world.run();
     world.platform.inject(On::method("setMessageReaction"), 1, InjectedFault::flood(7));
     let message = world.platform.private_text(ANN, "hello");
+    world.pass_second().await;
     // No other part of the bot sleeps that long.
     let wait = Duration::from_secs(7);
     world.clock.sleeper_within(wait..=wait).await;
@@ -213,10 +244,11 @@ async fn reaction_that_waits_in_a_chat_holds_up_no_other_chat() {
     let flood = InjectedFault::flood(7);
     world.platform.inject(On::method("setMessageReaction").chat(ANN), 1, flood);
     let message = world.platform.private_text(ANN, "hello");
+    world.pass_second().await;
     let wait = Duration::from_secs(7);
     world.clock.sleeper_within(wait..=wait).await;
     let other = world.platform.say(UserMessage::private(BOB, "hello"));
-    world.platform.wait_for_reaction(other, "👀").await;
+    world.wait_for_eye(other).await;
     assert_eq!(world.platform.reaction(message), "");
 }
 
@@ -226,6 +258,7 @@ async fn reaction_after_a_long_wait_is_left_out_and_others_in_the_chat_wait() {
     let _running = world.run();
     world.platform.inject(On::method("setMessageReaction"), 1, InjectedFault::flood(60));
     let first = world.platform.private_text(ANN, "hello");
+    world.pass_second().await;
     world.platform.wait_for_calls("setMessageReaction", 1).await;
     let second = world.platform.private_text(ANN, "again");
     let wait = Duration::from_secs(60);
@@ -241,7 +274,7 @@ async fn reaction_to_a_receipt_is_removed_after_failed_attempts() {
     let world = World::new().await;
     let _running = world.run();
     let message = world.platform.private_text(ANN, "hello");
-    world.platform.wait_for_reaction(message, "👀").await;
+    world.wait_for_eye(message).await;
     world.platform.inject(On::method("setMessageReaction"), 1, InjectedFault::ResetBefore);
     world.platform.inject(On::method("setMessageReaction"), 1, InjectedFault::flood(60));
     world.end(1, Outcome::Replied).await;
@@ -258,7 +291,7 @@ async fn stop_removes_a_receipt_whose_removal_waits() {
     let world = World::new().await;
     let running = world.run();
     let message = world.platform.private_text(ANN, "hello");
-    world.platform.wait_for_reaction(message, "👀").await;
+    world.wait_for_eye(message).await;
     world.platform.inject(On::method("setMessageReaction"), 1, InjectedFault::ResetBefore);
     world.end(1, Outcome::Replied).await;
     let wait = Duration::from_secs(1);
@@ -273,7 +306,7 @@ async fn stop_waits_five_seconds_for_a_server_that_does_not_answer() {
     let world = World::new().await;
     let running = world.run();
     let message = world.platform.private_text(ANN, "hello");
-    world.platform.wait_for_reaction(message, "👀").await;
+    world.wait_for_eye(message).await;
     world.platform.inject(On::method("setMessageReaction"), 2, InjectedFault::Hang);
     world.end(1, Outcome::Replied).await;
     world.platform.wait_for_calls("setMessageReaction", 2).await;

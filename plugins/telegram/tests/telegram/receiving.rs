@@ -7,7 +7,7 @@ use avocet_protocol::bus::PublishError;
 use avocet_protocol::channel::{Channel, Health};
 use avocet_protocol::chat::Cursor;
 use avocet_protocol::store::{NoCorrection, StoreError};
-use avocet_testkit::telegram::{ApiError, Break, InjectedFault, On, UserMessage};
+use avocet_testkit::telegram::{ApiError, Break, InjectedFault, On};
 use serde_json::json;
 
 use crate::{ANN, World, chat};
@@ -83,7 +83,8 @@ async fn f4_poll_conflict_with_another_bot_is_survived_and_shown_in_health() {
 
 #[tokio::test]
 async fn f4_poll_conflict_with_an_abandoned_poll_delays_by_a_second() {
-    let world = World::new().await;
+    // The reaction to a receipt sleeps for a second, too.
+    let world = World::with(|config| config.reaction_received.clear()).await;
     let _running = world.run();
     world.platform.wait_for_poll().await;
     // The poll that looks for forwarded messages hangs, and is open when the next one comes.
@@ -145,62 +146,22 @@ async fn update_stays_unconfirmed_while_the_log_is_full() {
 }
 
 #[tokio::test]
-async fn album_split_over_two_polls_is_one_message() {
-    let world = World::new().await;
-    let _running = world.run();
-    world.platform.wait_for_poll().await;
-    let part = || {
-        UserMessage::thing(ANN, ANN, "photo", UserMessage::photo("f"))
-            .with("media_group_id", "a".into())
-    };
-    world.platform.say(part().with("caption", "the beach".into()));
-    // After half a second without another part, the album is complete.
-    world.clock.sleeper_within(Duration::ZERO..Duration::from_secs(1)).await;
-    let last = world.platform.say(part()).update.unwrap();
-    world.clock.advance(Duration::from_millis(500));
-    world.clock.sleeper_within(Duration::ZERO..Duration::from_secs(1)).await;
-    assert_eq!(world.platform.unconfirmed().len(), 2);
-    world.clock.advance(Duration::from_millis(500));
-    assert_eq!(world.bus.taken(1).await[0].content.text, "the beach");
-    world.platform.wait_for_confirmed().await;
-    assert_eq!(world.bus.taken(1).await.len(), 1);
-    let moves = world.bus.moves();
-    assert_eq!(moves[0].position, format!("{last} {last}"), "the second part is listed");
-}
-
-#[tokio::test]
-async fn text_cut_by_the_client_is_one_message() {
-    let world = World::new().await;
-    let _running = world.run();
-    world.platform.wait_for_poll().await;
-    let long = "word ".repeat(800);
-    world.platform.private_text(ANN, &long);
-    // After half a second without another part, the text is complete.
-    world.clock.sleeper_within(Duration::ZERO..Duration::from_secs(1)).await;
-    world.platform.private_text(ANN, "and the end");
-    world.clock.advance(Duration::from_millis(500));
-    let text = world.bus.taken(1).await.remove(0).content.text;
-    assert_eq!(text, format!("{long}\nand the end"));
-    world.platform.wait_for_confirmed().await;
-    world.platform.private_text(ANN, "another");
-    assert_eq!(world.bus.taken(2).await[1].content.text, "another");
-}
-
-#[tokio::test]
-async fn album_at_the_end_of_a_full_poll_is_one_message() {
+async fn album_at_the_end_of_a_full_poll_continues_in_the_next() {
     let world = World::new().await;
     for number in 0..99 {
         world.platform.private_text(ANN, &number.to_string());
     }
     world.platform.album(ANN, ANN, "a", &["1", "2", "3", "4"], "the beach");
     let _running = world.run();
-    world.bus.taken(99).await;
-    world.clock.sleeper_within(Duration::ZERO..Duration::from_secs(1)).await;
-    world.clock.advance(Duration::from_millis(500));
-    let album = world.bus.taken(100).await.remove(99).content;
-    assert_eq!((album.text.as_str(), album.attachments.len()), ("the beach", 4));
+    let taken = world.bus.taken(101).await;
+    assert_eq!(
+        (taken[99].content.text.as_str(), taken[99].content.attachments.len()),
+        ("the beach", 1)
+    );
+    assert_eq!(taken[100].content.continues.as_ref(), Some(&taken[99].key));
+    assert_eq!(taken[100].content.attachments.len(), 3);
     world.platform.wait_for_confirmed().await;
-    assert_eq!(world.bus.taken(100).await.len(), 100);
+    assert_eq!(world.bus.taken(101).await.len(), 101);
 }
 
 #[tokio::test]

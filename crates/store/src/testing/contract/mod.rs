@@ -12,6 +12,7 @@ mod events;
 mod history;
 mod inbox;
 mod jobs;
+mod joined_messages;
 mod ledger;
 mod lists;
 mod memories;
@@ -178,6 +179,13 @@ rules! {
         stop_cancels_only_a_turn_that_began_before_it
         stop_gives_every_open_call_a_result
         new_hides_older_messages_from_later_turns;
+    joined_messages:
+        parts_of_a_message_that_waits_are_claimed_together
+        part_of_a_running_message_joins_its_turn
+        part_of_a_message_joins_a_turn_that_shows_its_answer
+        parts_of_a_message_steer_a_turn_with_steps
+        part_of_an_answered_message_is_a_message_of_its_own
+        claim_waits_for_the_announced_part_of_a_message;
     turns:
         claim_takes_messages_of_a_session_one_at_a_time_in_order
         claim_in_collect_mode_takes_all_waiting_messages

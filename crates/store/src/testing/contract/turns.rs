@@ -19,7 +19,7 @@ use avocet_protocol::turn::{AnswerEnding, FailureCode, TurnFailure, TurnState};
 use super::Backend;
 use super::world::{World, failure, good, message, new_wait, reply, session, taken};
 
-async fn set_mode(world: &World<'_>, session: &SessionId, mode: QueueMode) {
+pub(super) async fn set_mode(world: &World<'_>, session: &SessionId, mode: QueueMode) {
     let command = world.command(session, &format!("/queue {}", mode.word())).await;
     let action = CommandAction::SetMode(mode);
     world.ports.inbox.settle_command(command, &action, &CommandReply::default()).await.unwrap();
