@@ -23,8 +23,8 @@
 //!    turn has ended meanwhile.
 //! 3. Reserve the first send, if the chat is idle and the rate limit has a turn.
 //! 4. Write all of it in one transaction (T5; `turns.rs` of the store has its order).
-//! 5. Then only wake others: the reserved send or the delivery worker, the lane of the parent turn,
-//!    the listeners of events, the channels that react to outcomes.
+//! 5. Then only wake others: the channels that react to outcomes, the reserved send or the delivery
+//!    worker, the lane of the parent turn, the listeners of events.
 //!
 //! A crash before step 4 leaves the turn running. The next start queues it, and the model is asked
 //! for the answer again. A crash after step 4 loses wake-ups, which the next start replaces. It also

@@ -8,8 +8,9 @@
 //! reserve   the next send of the chat, if it can start at once
 //! settle    everything in one transaction, repeated while the log cannot be written for now
 //! progress  the progress message of a background task shows its last state
-//! wake      the reserved send or the delivery worker; the lane of the parent turn; the listeners
-//!           of events; the channels, for their reactions
+//! wake      the channels, for their reactions; the reserved send or the delivery worker, without a
+//!           reply too, because a preview may have to go; the lane of the parent turn; the listeners
+//!           of events
 //! ```
 //!
 //! **The plan comes first**, because the transaction writes chunks, and only the channel can cut
