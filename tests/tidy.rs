@@ -6,6 +6,8 @@
 
 #[path = "tidy/ignored.rs"]
 mod ignored;
+#[path = "tidy/notices.rs"]
+mod notices;
 
 use std::collections::BTreeMap;
 use std::fs;

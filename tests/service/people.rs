@@ -11,17 +11,18 @@ use crate::model::{asked, config};
 use crate::patience::{stop, until, with_timeout};
 
 const TOKEN: &str = "4711:AA-secret";
+const DAN: i64 = 6;
 const ANN: i64 = 7;
 const BOB: i64 = 8;
 const CID: i64 = 9;
 const GROUP: i64 = -20;
 
-/// Creates a home whose bot has Ann as an owner and Bob as a user, and reads all messages in a
+/// Creates a home whose bot has Ann and Dan as owners and Bob as a user, and reads all messages in a
 /// group.
 fn home(platform: &TelegramFake, model: &OpenAiFake) -> Home {
     platform.set_now(now());
     let telegram = format!(
-        "[channels.telegram]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nowners = [{ANN}]\n\
+        "[channels.telegram]\ntoken = \"${{TOKEN}}\"\napi_url = \"{}\"\nowners = [{ANN}, {DAN}]\n\
          allow = [{BOB}]\n[channels.telegram.groups.\"{GROUP}\"]\nmention = false\n",
         platform.base_url()
     );
@@ -44,7 +45,7 @@ async fn last_told(platform: &TelegramFake, chat: i64, count: usize) -> String {
 /// Returns the code in a hint.
 fn code(hint: &str) -> String {
     let (_, rest) = hint.split_once("pair approve ").unwrap();
-    rest.split(' ').next().unwrap().to_owned()
+    rest.split(' ').next().unwrap().trim_end_matches('.').to_owned()
 }
 
 async fn hinted(platform: &TelegramFake) -> String {
@@ -132,8 +133,16 @@ async fn f14_pairing_button_admits_once_and_only_if_an_owner_presses() {
     let daemon = home.daemon();
     platform.private_text(ANN, "hello");
     told(&platform, ANN, 1).await;
-    let code = hinted(&platform).await;
+    platform.private_text(DAN, "hello");
+    told(&platform, DAN, 1).await;
+    platform.private_text(CID, "let me in");
+    let hint =
+        "I do not know you yet, so I have asked my owner. I will answer your message after that.";
+    assert_eq!(last_told(&platform, CID, 1).await, hint);
     let notice = told(&platform, ANN, 2).await.pop().unwrap();
+    let code = code(&notice.text);
+    let other_card = told(&platform, DAN, 2).await.pop().unwrap();
+    assert_eq!(other_card.buttons().len(), 2);
     assert!(notice.text.starts_with("User 9 (telegram:main:9) wants to speak with me."));
     let approve = format!("/pair approve {code}");
 
@@ -150,9 +159,9 @@ async fn f14_pairing_button_admits_once_and_only_if_an_owner_presses() {
         r"^User 9 \(telegram:main:9\) may speak with me, approved by .+ at \d\d:\d\d\.$",
     );
     let decided = decided.unwrap();
-    let is_decided = |one: &SentMessage| decided.is_match(&one.text) && one.buttons().is_empty();
-    let ended = platform.wait_for(|sent| sent.iter().any(is_decided));
-    with_timeout("the end of the card", ended).await;
+    let is_decided = |one: &&SentMessage| decided.is_match(&one.text) && one.buttons().is_empty();
+    let ended = platform.wait_for(|sent| sent.iter().filter(is_decided).count() == 2);
+    with_timeout("the end of both cards", ended).await;
     platform.press(ANN, &notice, &approve);
     let replayed = format!("The code {code} was approved before; a code can be used once.");
     assert_eq!(last_told(&platform, ANN, 4).await, replayed);
@@ -160,6 +169,36 @@ async fn f14_pairing_button_admits_once_and_only_if_an_owner_presses() {
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
     assert_eq!((told(&platform, ANN, 4).await.len(), platform.refusals()), (4, vec![]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn member_reads_no_words_of_the_program_and_the_owner_reads_the_cause() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let refusal = r#"{"error":{"message":"Incorrect API key provided"}}"#;
+    let refuses = move |_: &Value| ModelAnswer::Status(401, Vec::new(), refusal.to_owned());
+    let model = OpenAiFake::start(refuses).await;
+    let home = home(&platform, &model);
+    let daemon = home.daemon();
+    platform.private_text(ANN, "/status");
+    told(&platform, ANN, 1).await;
+    platform.private_text(BOB, "hello");
+    let plain = "I cannot answer just now. My owner has been told. /retry tries it again.";
+    assert_eq!(last_told(&platform, BOB, 1).await, plain);
+    let cause = last_told(&platform, ANN, 2).await;
+    for part in
+        ["I could not answer User 8 in telegram:main:8.", "refused the key", "avocet doctor"]
+    {
+        assert!(cause.contains(part), "{cause}");
+    }
+    platform.say(UserMessage::group(BOB, GROUP, "hello"));
+    assert_eq!(last_told(&platform, GROUP, 1).await, plain);
+    platform.private_text(BOB, "/help");
+    let help = last_told(&platform, BOB, 2).await;
+    for part in ["w7", "w…", "[", "/approve", "/pair", "/mode ask"] {
+        assert!(!help.contains(part), "{part}: {help}");
+    }
+    assert!(stop(daemon).await.0.success());
+    assert_eq!(told(&platform, ANN, 2).await.len(), 2, "once an hour");
 }
 
 /// Returns the names of the tools that a request offers.

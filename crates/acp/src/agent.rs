@@ -403,7 +403,7 @@ impl EditorAgent {
 
     fn commands(&self) -> SessionUpdate {
         let offered = self.commands.iter().filter(|one| !OWN_MEANS.contains(&one.name));
-        let commands = offered.map(|CommandHelp { name, argument, help }| {
+        let commands = offered.map(|CommandHelp { name, argument, help, .. }| {
             let input = UnstructuredCommandInput::new(*argument);
             let input = (!argument.is_empty()).then(|| AvailableCommandInput::Unstructured(input));
             AvailableCommand::new(*name, *help).input(input)

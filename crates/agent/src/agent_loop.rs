@@ -48,8 +48,8 @@ use crate::calls::StepContext;
 use crate::context::RequestContext;
 use crate::job_steps::{JobStep, next_job_step};
 use crate::{
-    AgentLoop, FailedTurn, TurnContext, TurnEnd, UsageMeter, images, job, job_steps, program,
-    withheld,
+    AgentLoop, FailedTurn, LimitNotice, PlainNotice, TurnContext, TurnEnd, UsageMeter, images, job,
+    job_steps, program, withheld,
 };
 
 impl AgentLoop {
@@ -123,7 +123,13 @@ impl AgentLoop {
             let (reply, goes_on) = match next_job_step(&turn, &turn_context.job) {
                 JobStep::Fail(notice) => {
                     let reason = notice.clone();
-                    return Ok(TurnEnd::Failed(FailedTurn { notice, reason, failure: None }));
+                    let plain = PlainNotice::for_reader(&notice);
+                    return Ok(TurnEnd::Failed(FailedTurn {
+                        notice,
+                        plain,
+                        reason,
+                        failure: None,
+                    }));
                 }
                 JobStep::End(text) => (ModelReply { text, ..ModelReply::default() }, None),
                 JobStep::Call(call) => (ModelReply::default(), Some(vec![call])),
@@ -178,7 +184,7 @@ impl AgentLoop {
     }
 
     /// Returns the text for the user if the turn may not ask the model again.
-    fn limit_reached(&self, turn: &TurnRecord, began: Duration) -> Option<String> {
+    fn limit_reached(&self, turn: &TurnRecord, began: Duration) -> Option<LimitNotice> {
         let ran_for = self.clock.elapsed().saturating_sub(began);
         let reached = self.limits.turn.reached(&turn.steps, ran_for);
         reached.or_else(|| self.child_tokens_reached(turn))
@@ -281,18 +287,21 @@ fn step_context<'a>(
 fn failed(turn: &TurnRecord, no_answer: NoAnswer) -> Result<TurnEnd, StoreError> {
     let (reason, failure) = match no_answer {
         NoAnswer::Log(error) => return Err(error),
-        NoAnswer::Limit(notice) => {
-            let failed = FailedTurn::new(notice, FailureCode::LimitReached);
+        NoAnswer::Limit(LimitNotice { text, plain, needs_owner }) => {
+            let failed = FailedTurn::new(text, FailureCode::LimitReached);
             let notice = withheld::with_allowed(turn, failed.notice);
-            return Ok(TurnEnd::Failed(FailedTurn { notice, ..failed }));
+            let plain = PlainNotice { text: withheld::with_allowed(turn, plain), needs_owner };
+            return Ok(TurnEnd::Failed(FailedTurn { notice, plain, ..failed }));
         }
         NoAnswer::Unanswerable(reason) => (reason, FailureCode::LimitReached.into()),
         NoAnswer::Model(error) => (error.to_string(), TurnFailure::from(&error)),
         NoAnswer::Instructions(error) => (error.to_string(), FailureCode::Internal.into()),
     };
     let notice = withheld::with_allowed(turn, could_not_answer(&reason));
+    let PlainNotice { text, needs_owner } = PlainNotice::of_failure(failure.code);
+    let plain = PlainNotice { text: withheld::with_allowed(turn, text), needs_owner };
     let (reason, failure) = (end_sentence(reason), Some(failure));
-    Ok(TurnEnd::Failed(FailedTurn { notice, reason, failure }))
+    Ok(TurnEnd::Failed(FailedTurn { notice, plain, reason, failure }))
 }
 
 fn answer(turn: &TurnRecord, reply: &ModelReply, trust: Trust) -> Answer {

@@ -3,7 +3,7 @@
 use avocet_protocol::model::{Money, thousands};
 use avocet_protocol::store::{Spending, Total};
 
-use crate::TurnLimits;
+use crate::{LimitNotice, TurnLimits};
 
 /// Limits on the cost of models; `None` means unlimited. Each turn that runs when a budget is used
 /// up may still get one answer, and the budget is overdrawn by at most these answers.
@@ -46,12 +46,20 @@ impl Budgets {
 
     /// Returns the text for the user if a budget is used up, else `None`. Of several, the budget
     /// that lasts longest is named: once it is free, all are.
-    pub(crate) fn reached(self, limits: TurnLimits, spending: &Spending) -> Option<String> {
+    pub(crate) fn reached(self, limits: TurnLimits, spending: &Spending) -> Option<LimitNotice> {
         let Spending { turn, session, day } = spending;
-        let session_over =
-            BudgetPeriod { name: "conversation", again: "with /new", total: session };
-        let turn_over =
-            BudgetPeriod { name: "answer", again: "with the next message", total: turn };
+        let session_over = BudgetPeriod {
+            name: "conversation",
+            again: "with /new",
+            plain: PLAIN_SESSION,
+            total: session,
+        };
+        let turn_over = BudgetPeriod {
+            name: "answer",
+            again: "with the next message",
+            plain: PLAIN_TURN,
+            total: turn,
+        };
         self.day_reached(day)
             .or_else(|| session_over.cost_reached(self.session_cost, "budgets.session_usd"))
             .or_else(|| session_over.tokens_reached(self.session_tokens, "budgets.session_tokens"))
@@ -64,37 +72,46 @@ impl Budgets {
     }
 
     /// Returns the text for the user if the models without a price have used up their tokens.
-    pub(crate) fn unpriced_notice(self, day: &Total) -> Option<String> {
+    pub(crate) fn unpriced_notice(self, day: &Total) -> Option<LimitNotice> {
         let most = self.unpriced_day_tokens.filter(|_| self.is_unpriced_day_reached(day))?;
         let [spent, most] = [day.unpriced, most].map(thousands);
-        Some(format!(
+        let text = format!(
             "The budget of this day for models without a known price is spent: {spent} of {most} \
              tokens. It starts again at 00:00 UTC; a price in [models] (0 for a free model) or \
              budgets.unpriced_day_tokens raises it."
-        ))
+        );
+        Some(LimitNotice { text, plain: PLAIN_DAY.to_owned(), needs_owner: true })
     }
 
-    pub(crate) fn day_reached(self, day: &Total) -> Option<String> {
-        let day = BudgetPeriod { name: "day", again: "at 00:00 UTC", total: day };
+    pub(crate) fn day_reached(self, day: &Total) -> Option<LimitNotice> {
+        let day = BudgetPeriod { name: "day", again: "at 00:00 UTC", plain: PLAIN_DAY, total: day };
         day.cost_reached(self.day_cost, "budgets.day_usd")
             .or_else(|| day.tokens_reached(self.day_tokens, "budgets.day_tokens"))
     }
 }
 
+const PLAIN_DAY: &str =
+    "I have used up what I may spend on answers today. I can answer again after 00:00 UTC.";
+const PLAIN_SESSION: &str =
+    "I have used up what I may spend on this conversation. /new begins another one.";
+const PLAIN_TURN: &str =
+    "I have used up what I may spend on one answer. Write to me again, and I go on.";
+
 /// A period that has budgets.
 struct BudgetPeriod<'t> {
     name: &'static str,
     again: &'static str,
+    plain: &'static str,
     total: &'t Total,
 }
 
 impl BudgetPeriod<'_> {
-    fn cost_reached(&self, budget: Option<Money>, key: &str) -> Option<String> {
+    fn cost_reached(&self, budget: Option<Money>, key: &str) -> Option<LimitNotice> {
         let (spent, budget) = (self.total.cost, budget?);
         (spent >= budget).then(|| self.notice(&format!("{spent} of {budget}"), key))
     }
 
-    fn tokens_reached(&self, budget: Option<u64>, key: &str) -> Option<String> {
+    fn tokens_reached(&self, budget: Option<u64>, key: &str) -> Option<LimitNotice> {
         let (spent, budget) = (self.total.usage.total(), budget?);
         (spent >= budget).then(|| {
             let [spent, budget] = [spent, budget].map(thousands);
@@ -102,11 +119,13 @@ impl BudgetPeriod<'_> {
         })
     }
 
-    fn notice(&self, sum: &str, key: &str) -> String {
-        let Self { name, again, .. } = self;
-        format!(
+    fn notice(&self, sum: &str, key: &str) -> LimitNotice {
+        let Self { name, again, plain, .. } = self;
+        let text = format!(
             "The budget of this {name} is spent: {sum}. It starts again {again}; {key} raises it."
-        )
+        );
+        let needs_owner = *name == "day";
+        LimitNotice { text, plain: (*plain).to_owned(), needs_owner }
     }
 }
 

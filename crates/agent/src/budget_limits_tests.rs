@@ -64,10 +64,11 @@ fn reached_names_a_spent_budget_with_its_sum_end_and_key() {
         ),
     ];
     for (budgets, notice) in table {
-        assert_eq!(budgets.reached(TurnLimits::default(), &spending).as_deref(), notice);
+        let reached = budgets.reached(TurnLimits::default(), &spending);
+        assert_eq!(reached.map(|reached| reached.text).as_deref(), notice);
     }
     let of_turn = TurnLimits { max_tokens: 10, ..TurnLimits::default() };
-    let notice = none.reached(of_turn, &spending).unwrap();
+    let notice = none.reached(of_turn, &spending).unwrap().text;
     assert!(notice.contains("10 tokens (the limit for one answer is 10)"), "{notice}");
 }
 
@@ -75,7 +76,7 @@ fn reached_names_a_spent_budget_with_its_sum_end_and_key() {
 fn reached_refuses_any_usage_of_a_zero_budget() {
     let nothing = Budgets { day_cost: Some(Money::default()), ..Budgets::default() };
     let notice = nothing.reached(TurnLimits::default(), &Spending::default());
-    assert!(notice.unwrap().contains("$0.00 of $0.00"));
+    assert!(notice.unwrap().text.contains("$0.00 of $0.00"));
     assert_eq!(Budgets::default().reached(TurnLimits::default(), &Spending::default()), None);
 }
 

@@ -16,7 +16,7 @@ use avocet_protocol::store::{Purpose, StoreError, UpkeepBudget, UpkeepLedger};
 use avocet_protocol::tool::FilesError;
 use avocet_protocol::turn::{Origin, TurnRecord};
 
-use crate::{AgentLoop, Budgets, TurnLimits, UsageMeter};
+use crate::{AgentLoop, Budgets, LimitNotice, TurnLimits, UsageMeter};
 
 /// The usage context of a request: the meter of its turn or compaction, its purpose and deadline.
 #[derive(Debug, Clone, Copy)]
@@ -32,8 +32,8 @@ pub(crate) struct UsageContext<'m> {
 /// The reason for a missing answer.
 #[derive(Debug)]
 pub(crate) enum NoAnswer {
-    /// A limit was reached. The user is sent this text.
-    Limit(String),
+    /// A limit was reached.
+    Limit(LimitNotice),
     /// The turn cannot be answered, for this reason.
     Unanswerable(String),
     /// The model failed.
@@ -101,7 +101,7 @@ impl AgentLoop {
 
     /// Returns the text for the parent if a child has used up its own tokens. The tokens of a root
     /// turn are checked together with those of its children.
-    pub(crate) fn child_tokens_reached(&self, turn: &TurnRecord) -> Option<String> {
+    pub(crate) fn child_tokens_reached(&self, turn: &TurnRecord) -> Option<LimitNotice> {
         match turn.origin {
             Origin::Child { .. } => self.limits.turn.tokens_reached(turn.usage().total()),
             Origin::Messages(_) => None,
@@ -131,7 +131,7 @@ impl AgentLoop {
         &self,
         meter: &UsageMeter,
         is_unpriced: impl Future<Output = bool>,
-    ) -> Result<Option<String>, StoreError> {
+    ) -> Result<Option<LimitNotice>, StoreError> {
         meter.record(self.logs.ledger.as_ref()).await?;
         let today = self.clock.now().day_start();
         let spending = meter.spending(self.logs.ledger.as_ref(), today).await?;
@@ -144,7 +144,7 @@ impl AgentLoop {
             reached = budgets.unpriced_notice(&spending.day);
         }
         if let Some(notice) = &reached {
-            tracing::info!(notice, "a budget is used up; the request is not made");
+            tracing::info!(notice = notice.text, "a budget is used up; the request is not made");
         }
         Ok(reached)
     }
@@ -171,7 +171,7 @@ impl UpkeepBudget for UpkeepMeter {
     async fn used_up(&self, price: Option<Price>) -> Result<Option<String>, StoreError> {
         let day = self.ledger.spent_since(self.clock.now().day_start()).await?;
         let unpriced = || self.budgets.unpriced_notice(&day).filter(|_| price.is_none());
-        Ok(self.budgets.day_reached(&day).or_else(unpriced))
+        Ok(self.budgets.day_reached(&day).or_else(unpriced).map(|notice| notice.text))
     }
 
     async fn record(&self, purpose: Purpose, spent: &[Spent]) -> Result<(), StoreError> {

@@ -55,7 +55,7 @@ pub use budget_limits::Budgets;
 pub use budgets::UpkeepMeter;
 pub use job_steps::JobPlan;
 pub use json_answer::{AnswerValidator, ask_for_correction};
-pub use limits::TurnLimits;
+pub use limits::{LimitNotice, TurnLimits};
 pub use marks::{ABOUT_MARKS, Marks};
 pub use models_by_task::ModelsByTask;
 pub use offer::CoreTools;
@@ -67,6 +67,6 @@ pub use replay::{OutlineStep, ReplayAnswers, ReplayEnd, ReplayedTurn, TurnOutlin
 pub use summary::Compaction;
 pub use tasks::ModelTask;
 pub use turn_context::TurnContext;
-pub use turn_end::{CallWait, FailedTurn, TurnEnd};
+pub use turn_end::{CallWait, FailedTurn, PlainNotice, TurnEnd};
 pub use usage_meter::UsageMeter;
 pub use valid::make_valid;

@@ -43,6 +43,26 @@ impl Default for TurnLimits {
     }
 }
 
+/// A limit that was reached, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitNotice {
+    /// The text for an owner: the limit with its numbers, and what raises it.
+    pub text: String,
+    /// The text for everybody else.
+    pub plain: String,
+    /// `true` if only an owner can do something about it.
+    pub needs_owner: bool,
+}
+
+impl LimitNotice {
+    /// The notice of a cap on one turn. The person can let the work go on.
+    fn of_turn(text: String) -> Self {
+        let plain =
+            format!("This is more work than I may do for one answer, so I stopped. {SO_FAR}");
+        Self { text, plain, needs_owner: false }
+    }
+}
+
 const SO_FAR: &str = "What was done so far is kept; say \"continue\" to go on.";
 
 impl TurnLimits {
@@ -57,30 +77,32 @@ impl TurnLimits {
     }
 
     /// Returns the text for the user if the turn has reached a cap, else `None`.
-    pub(crate) fn reached(self, steps: &[Step], ran_for: Duration) -> Option<String> {
+    pub(crate) fn reached(self, steps: &[Step], ran_for: Duration) -> Option<LimitNotice> {
         let iterations = self.iterations();
         let rounds = steps.iter().filter(|step| job_steps::is_round(step)).count();
         if rounds >= iterations as usize {
             let rounds = if iterations == 1 { "round" } else { "rounds" };
-            return Some(format!(
+            return Some(LimitNotice::of_turn(format!(
                 "I stopped after {iterations} {rounds} of tool calls without coming to an answer. \
                  {SO_FAR}"
-            ));
+            )));
         }
         if self.calls_left(steps) == 0 {
-            return Some(format!(
+            return Some(LimitNotice::of_turn(format!(
                 "I stopped after {} tool calls without coming to an answer. {SO_FAR}",
                 self.max_tool_calls
-            ));
+            )));
         }
         (ran_for >= self.max_duration).then(|| self.took_too_long())
     }
 
     /// Returns the text for the user if the turn has used up its tokens.
-    pub(crate) fn tokens_reached(self, used: u64) -> Option<String> {
+    pub(crate) fn tokens_reached(self, used: u64) -> Option<LimitNotice> {
         let limit = self.max_tokens;
         (used >= limit).then(|| {
-            format!("I stopped after {used} tokens (the limit for one answer is {limit}). {SO_FAR}")
+            LimitNotice::of_turn(format!(
+                "I stopped after {used} tokens (the limit for one answer is {limit}). {SO_FAR}"
+            ))
         })
     }
 
@@ -102,11 +124,11 @@ impl TurnLimits {
         })
     }
 
-    pub(crate) fn took_too_long(self) -> String {
-        format!(
+    pub(crate) fn took_too_long(self) -> LimitNotice {
+        LimitNotice::of_turn(format!(
             "I stopped because this took longer than {} s. What was done so far is kept; say \
              \"continue\" to go on.",
             self.max_duration.as_secs()
-        )
+        ))
     }
 }

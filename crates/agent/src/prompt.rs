@@ -50,7 +50,7 @@ impl AgentLoop {
         turn_context: &TurnContext,
     ) -> Result<PromptReport, NoPrompt> {
         let context = self.open_context(turn, turn_context).await.map_err(|error| match error {
-            NoAnswer::Limit(text) => NoPrompt(text),
+            NoAnswer::Limit(limit) => NoPrompt(limit.text),
             NoAnswer::Unanswerable(reason) => NoPrompt(could_not_answer(&reason)),
             NoAnswer::Model(error) => NoPrompt(error.to_string()),
             NoAnswer::Instructions(error) => NoPrompt(error.to_string()),

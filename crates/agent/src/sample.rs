@@ -44,7 +44,7 @@ impl AgentLoop {
 
 fn reason(error: &NoAnswer) -> String {
     match error {
-        NoAnswer::Limit(why) => why.clone(),
+        NoAnswer::Limit(why) => why.text.clone(),
         NoAnswer::Unanswerable(reason) => could_not_answer(reason),
         NoAnswer::Model(error) => format!("the model failed: {error}"),
         NoAnswer::Instructions(error) => error.to_string(),

@@ -196,7 +196,7 @@ impl AgentLoop {
                     let narrow = PieceLimits { window: narrow, pieces: more };
                     return Box::pin(self.summarise_in(narrow, past, turns, room, usage)).await;
                 }
-                Err(NoAnswer::Limit(why)) => summary.incomplete = Some(why),
+                Err(NoAnswer::Limit(why)) => summary.incomplete = Some(why.text),
                 Err(NoAnswer::Unanswerable(reason)) => {
                     summary.incomplete = Some(could_not_answer(&reason));
                 }
@@ -237,7 +237,7 @@ impl AgentLoop {
         let cheap = self.models.cheap.as_ref();
         let reply = self.ask_within_budgets(cheap, usage, &request, &|_: Delta<'_>| ()).await?;
         match reply.text.trim() {
-            "" => Err(NoAnswer::Limit("No summary could be written.".to_owned())),
+            "" => Err(NoAnswer::Unanswerable("no summary could be written".to_owned())),
             text => Ok(text.to_owned()),
         }
     }

@@ -159,6 +159,10 @@ impl Roles for Demoted {
         Vec::new()
     }
 
+    fn is_owners_chat(&self, _: &ChatAddress) -> bool {
+        false
+    }
+
     fn may_write(&self, chat: &ChatAddress) -> bool {
         FakeRoles.may_write(chat)
     }

@@ -12,6 +12,9 @@ use tokio::sync::RwLockWriteGuard;
 use crate::pairing::is_open;
 use crate::{Admission, Bus};
 
+/// The author of a decision at the command line.
+const OPERATOR: &str = "the operator";
+
 impl Bus {
     /// Blocks publishing while access control changes in the log and then in memory.
     pub async fn block_publishing(&self) -> RwLockWriteGuard<'_, ()> {
@@ -85,14 +88,14 @@ impl AccessControl for Bus {
     }
 
     async fn approve(&self, code: &str, role: Role) -> Result<Person, AccessError> {
-        let (pairing, settled) = self.prepare_decision(code, Decision::Approved(role))?;
+        let (pairing, settled) = self.prepare_decision(code, Decision::Approved(role), OPERATOR)?;
         self.commit_decision(&settled).await?;
         let Pairing { person: id, name, .. } = pairing;
         Ok(Person { id, name, role, since: Some(self.clock.now()) })
     }
 
     async fn deny(&self, code: &str) -> Result<Pairing, AccessError> {
-        let (pairing, settled) = self.prepare_decision(code, Decision::Denied)?;
+        let (pairing, settled) = self.prepare_decision(code, Decision::Denied, OPERATOR)?;
         self.commit_decision(&settled).await?;
         Ok(Pairing { decision: Some(Decision::Denied), ..pairing })
     }
@@ -168,9 +171,11 @@ impl Roles for Bus {
 
     fn owners_chats(&self) -> Vec<ChatAddress> {
         let chats = self.access.admission.cache.read(|access| access.chats.clone()).into_iter();
-        let is_owners =
-            |chat: &ChatAddress| self.access.admission.role_in_private(chat) == Some(Role::Owner);
-        chats.map(|(chat, _)| chat).filter(is_owners).collect()
+        chats.map(|(chat, _)| chat).filter(|chat| self.is_owners_chat(chat)).collect()
+    }
+
+    fn is_owners_chat(&self, chat: &ChatAddress) -> bool {
+        self.access.admission.role_in_private(chat) == Some(Role::Owner)
     }
 
     fn may_write(&self, chat: &ChatAddress) -> bool {

@@ -221,6 +221,37 @@ async fn f14_pairing_gives_no_code_to_a_sender_who_would_not_see_it() {
 }
 
 #[tokio::test]
+async fn owner_is_told_once_how_to_admit_those_who_write_as_a_channel() {
+    let harness = AccessHarness::new().await;
+    assert!(!refused(&harness.publish_from("terminal:main:own", "ann").await));
+    let as_channel = || {
+        let one = inbound("terminal:main:g", "-100");
+        let sender = Sender { name: Some("News".to_owned()), ..one.sender };
+        Inbound { sender, chat: ChatKind::Group, ..one }
+    };
+    for _ in 0..2 {
+        assert!(refused(&harness.publish(as_channel()).await));
+    }
+    let told = harness.sent_to("terminal:main:own").await;
+    let text = "Somebody who writes as `News` has written to me in `terminal:main:g`, and I did not \
+                read it. To admit everybody who writes so, add -100 to `allow` in [channels.terminal]";
+    assert!(told.starts_with(text), "{told}");
+    assert_eq!(told.matches("News").count(), 1, "once: {told}");
+    assert_eq!(harness.sent_to("terminal:main:g").await, "", "nothing in the group");
+}
+
+#[tokio::test]
+async fn stranger_is_told_that_the_owner_was_asked() {
+    let harness = AccessHarness::new().await;
+    assert!(!refused(&harness.publish_from("terminal:main:own", "ann").await));
+    assert!(refused(&harness.publish_from("terminal:main:c", "cid").await));
+    let hint =
+        "I do not know you yet, so I have asked my owner. I will answer your message after that.";
+    assert_eq!(harness.sent_to("terminal:main:c").await, hint);
+    assert!(harness.sent_to("terminal:main:own").await.contains("wants to speak with me"));
+}
+
+#[tokio::test]
 async fn decline_answers_an_unreadable_message_once_and_not_to_strangers() {
     let harness = AccessHarness::new().await;
     let unreadable = Inbound { from_platform: true, ..inbound("terminal:main:c", "cid") };

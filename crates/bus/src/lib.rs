@@ -7,10 +7,12 @@ mod access_cache;
 mod access_state;
 mod admission;
 mod bot_limit;
+mod owner_notices;
 mod pairing;
 mod publish;
 mod wake;
 
 pub use admission::{Admission, AdmittedMessage, MAX_TEXT_BYTES};
+pub use pairing::describe_decision;
 pub use publish::{Bus, BusParts};
 pub use wake::{WakeReceiver, WakeUp};

@@ -8,10 +8,11 @@ use avocet_protocol::access::{
 };
 use avocet_protocol::bus::PublishError;
 use avocet_protocol::chat::{
-    ChatAddress, ChatKind, Choice, Content, Inbound, InboundKind, NewInbound, Planned,
+    ChatAddress, ChatKind, Choice, Content, Inbound, InboundKind, NewInbound, Notice, Planned,
 };
 use avocet_protocol::clock::Timestamp;
-use avocet_text::sanitise;
+use avocet_protocol::store::CommandReply;
+use avocet_text::{in_one_line, sanitise};
 
 use crate::Bus;
 use crate::wake::WakeUp;
@@ -33,6 +34,8 @@ const PER_HOUR: usize = 30;
 /// Longest message of a stranger that is kept, in bytes of JSON: more than an ordinary message of any
 /// platform.
 const KEPT_BYTES: usize = 16 * 1024;
+/// Characters of a stranger's name in the text of a decision.
+const MAX_NAME: usize = 40;
 /// Characters of a stranger's name that owners see.
 const NAME_LENGTH: usize = 64;
 
@@ -82,13 +85,13 @@ impl Bus {
         address: &ChatAddress,
         has_message: bool,
     ) -> Result<Vec<Planned>, PublishError> {
-        let hint = self.destinations.plan(address, &pairing_hint(&pairing.code, has_message))?;
         let notice = owner_notice(pairing);
         // Owners whose channel is gone are skipped.
-        let notices = self
-            .owners_chats()
-            .into_iter()
-            .filter_map(|chat| self.destinations.plan(&chat, &notice).ok());
+        let chats = self.owners_chats().into_iter();
+        let notices = chats.filter_map(|chat| self.destinations.plan(&chat, &notice).ok());
+        let notices: Vec<Planned> = notices.collect();
+        let code = notices.is_empty().then_some(&pairing.code);
+        let hint = self.destinations.plan(address, &pairing_hint(code, has_message))?;
         Ok(std::iter::once(hint).chain(notices).collect())
     }
 
@@ -118,7 +121,7 @@ impl Bus {
         Ok(())
     }
 
-    /// Prepares the approval or denial of a code; the caller commits it.
+    /// Prepares the approval or denial of a code by a person; the caller commits it.
     ///
     /// # Errors
     /// [`AccessError`] if the code is unknown, expired or already decided.
@@ -126,6 +129,7 @@ impl Bus {
         &self,
         code: &str,
         decision: Decision,
+        by: &str,
     ) -> Result<(Pairing, SettledPairing), AccessError> {
         let pairing = self.open_pairing(code)?;
         let notice = match decision {
@@ -136,7 +140,12 @@ impl Bus {
             }
             Decision::Denied => None,
         };
-        let settled = SettledPairing { code: pairing.code.clone(), decision, notice };
+        let outcome = Content::text(describe_decision(&pairing, decision, by));
+        let chats = self.owners_chats().into_iter();
+        let chats = chats.filter(|chat| self.destinations.can_edit(chat));
+        let outcomes = chats.filter_map(|chat| self.destinations.plan(&chat, &outcome).ok());
+        let outcomes = outcomes.collect();
+        let settled = SettledPairing { code: pairing.code.clone(), decision, notice, outcomes };
         Ok((pairing, settled))
     }
 
@@ -155,9 +164,8 @@ impl Bus {
                 .err()
                 .unwrap_or(AccessError::ExpiredCode(code)));
         }
-        if let Some(notice) = &settled.notice {
-            self.deliveries.wake(&notice.address);
-        }
+        let messages = settled.notice.iter().chain(&settled.outcomes);
+        messages.for_each(|message| self.deliveries.wake(&message.address));
         if let DecisionEffect::Queued(session) = effect {
             self.waker.send_wake(WakeUp::Lane(session));
         }
@@ -180,6 +188,24 @@ impl Bus {
             }
             Some(pairing) => Ok(pairing),
         }
+    }
+}
+
+/// Describes a decision, for the owners. The log fills in the time.
+#[must_use]
+pub fn describe_decision(pairing: &Pairing, decision: Decision, by: &str) -> String {
+    let (who, time) = (describe_person(pairing), CommandReply::TIME);
+    match decision {
+        Decision::Approved(_) => format!("{who} may speak with me, approved by {by} at {time}."),
+        Decision::Denied => format!("{who} may not speak with me, denied by {by} at {time}."),
+    }
+}
+
+/// Returns the name of a stranger with their id, in code, so that no name looks like markup.
+fn describe_person(Pairing { person, name, .. }: &Pairing) -> String {
+    match in_one_line(name.as_deref().unwrap_or_default(), MAX_NAME).as_str() {
+        "" => format!("`{person}`"),
+        name => format!("`{name}` (`{person}`)"),
     }
 }
 
@@ -217,18 +243,21 @@ fn new_pairing(person: PersonId, name: Option<&str>, chat: ChatAddress, now: Tim
     }
 }
 
-/// Returns the text for the stranger.
-fn pairing_hint(code: &PairingCode, has_message: bool) -> Content {
+/// Returns the text for the stranger. `code` is for an owner who could not be asked.
+fn pairing_hint(code: Option<&PairingCode>, has_message: bool) -> Content {
     let minutes = CODE_LIFETIME.as_secs() / 60;
     let then = if has_message {
         "I will answer your message after that."
     } else {
         "Write your message now, and I will answer it after that."
     };
-    Content::text(format!(
-        "I do not know you yet. Please ask my owner to run: `avocet pair approve {code}` (within \
-            {minutes} minutes). {then}"
-    ))
+    Notice::StrangerHint.with_text(match code {
+        None => format!("I do not know you yet, so I have asked my owner. {then}"),
+        Some(code) => format!(
+            "I do not know you yet. Please ask my owner to run: `avocet pair approve {code}` (within \
+                {minutes} minutes). {then}"
+        ),
+    })
 }
 
 fn owner_notice(pairing: &Pairing) -> Content {
@@ -242,7 +271,7 @@ fn owner_notice(pairing: &Pairing) -> Content {
          Otherwise: /pair deny {code}.",
         shown_name(pairing)
     );
-    Content { choices, ..Content::text(text) }
+    Content { choices, ..Notice::StrangerAsks.with_text(text) }
 }
 
 /// Returns a stranger's name without characters that could change the notice's layout.
@@ -263,7 +292,7 @@ fn welcome_text(role: Role, has_message: bool) -> Content {
         Role::Owner => "You may speak with me now, as an owner.",
     };
     let then = if has_message { "I am reading your message." } else { "What can I do for you?" };
-    Content::text(format!("{now} {then}"))
+    Notice::Welcome.with_text(format!("{now} {then}"))
 }
 
 #[cfg(test)]

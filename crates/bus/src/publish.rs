@@ -39,16 +39,16 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use async_trait::async_trait;
-use avocet_protocol::access::People;
+use avocet_protocol::access::{People, Roles};
 use avocet_protocol::bus::{Deliveries, Destinations, OrderHold, Publish, PublishError, WakeLanes};
 use avocet_protocol::chat::{
-    ChatAddress, Content, Cursor, Inbound, InboundKind, LoggedInbound, NewInbound, Outbound,
-    SessionId,
+    ChatAddress, Content, Cursor, Inbound, InboundKind, LoggedInbound, NewInbound, Notice,
+    Outbound, SessionId,
 };
 use avocet_protocol::clock::Clock;
 use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey};
 use avocet_protocol::store::{
-    Accepted, AcceptedAs, Correction, Enqueued, Inbox, OpenQuestion, Outbox, StoreError,
+    Accepted, AcceptedAs, Correction, Enqueued, Inbox, OpenQuestion, Outbox, StoreError, Withdrawn,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -168,7 +168,9 @@ impl Bus {
         let Err(refusal) = self.access.admission.check_sender(inbound) else { return Ok(()) };
         // A missing destination is the better reason for the refusal, so check it first.
         self.destinations.plan(&inbound.address, &Content::text(""))?;
-        if inbound.from_platform {
+        if inbound.from_platform && inbound.sender.id.is_chat() {
+            self.tell_how_to_admit(inbound).await;
+        } else if inbound.from_platform {
             let message = self.message_to_keep(inbound);
             self.give_code(inbound, message.is_some()).await?;
             if let Some(message) = message {
@@ -262,6 +264,19 @@ impl Publish for Bus {
         self.enqueue_content(&inbound.address, &line, &inbound.key, None).await.map(|_| ())
     }
 
+    async fn withdraw(&self, chat: &ChatAddress, key: &DedupeKey) -> Result<(), PublishError> {
+        self.check_running()?;
+        let Some(withdrawn) = self.inbox.withdraw(chat, key).await? else { return Ok(()) };
+        let Withdrawn { session, ended } = withdrawn;
+        tracing::info!(%chat, %key, ?ended, "a message was deleted; it gets no answer");
+        if !ended.is_empty() {
+            self.waker.send_wake(WakeUp::Ended(ended));
+            self.deliveries.wake(chat);
+        }
+        self.waker.send_wake(WakeUp::Lane(session));
+        Ok(())
+    }
+
     async fn ignore(
         &self,
         channel: &ChannelName,
@@ -314,7 +329,7 @@ impl Publish for Bus {
 }
 
 impl Bus {
-    async fn enqueue_content(
+    pub(crate) async fn enqueue_content(
         &self,
         address: &ChatAddress,
         content: &Content,
@@ -336,9 +351,13 @@ impl Bus {
     /// can be answered in this way.
     async fn tell_how_to_answer(&self, message: &NewInbound, question: OpenQuestion) {
         let OpenQuestion { wait, can_answer } = question;
+        let is_owner = self.is_owners_chat(&message.inbound.address);
         let text = if can_answer {
             "I am waiting for an answer to my question above: yes, no, or the number of a choice. \
                 I will read your message after that."
+                .to_owned()
+        } else if !is_owner {
+            "I am waiting for a decision of my owner. I will read your message after that."
                 .to_owned()
         } else {
             format!(
@@ -349,7 +368,7 @@ impl Bus {
         let address = &message.inbound.address;
         let sent = async {
             let key = DedupeKey::parse(&format!("how-to-answer {wait}"))?;
-            let content = Content::text(text);
+            let content = Notice::HowToAnswer.with_text(text);
             self.enqueue_content(address, &content, &key, None).await
         };
         if let Err(error) = sent.await {

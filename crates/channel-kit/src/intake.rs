@@ -30,7 +30,7 @@ use std::convert::Infallible;
 
 use avocet_protocol::bus::PublishError;
 use avocet_protocol::channel::{ChannelContext, ChannelError};
-use avocet_protocol::chat::{ChatKind, Content, Cursor, Inbound, Quote};
+use avocet_protocol::chat::{ChatAddress, ChatKind, Content, Cursor, Inbound, Notice, Quote};
 use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey, IdError};
 use avocet_protocol::store::{Accepted, AcceptedAs, StoreError};
 use avocet_supervise::with_retry;
@@ -202,6 +202,15 @@ impl<'a> Intake<'a> {
         Ok(self.with_retry(ignore).await??)
     }
 
+    /// Takes back a message that the platform has deleted: it gets no answer any more.
+    ///
+    /// # Errors
+    /// [`Stopped`]: the message is not taken back.
+    pub async fn withdraw(&self, chat: &ChatAddress, key: &DedupeKey) -> Result<(), Stopped> {
+        let withdraw = || self.context.publish.withdraw(chat, key);
+        Ok(self.with_retry(withdraw).await??)
+    }
+
     /// Returns every cursor of the account.
     ///
     /// # Errors
@@ -221,6 +230,19 @@ impl<'a> Intake<'a> {
         Ok(self.with_retry(move_cursor).await??)
     }
 
+    /// Sends a text into the chat of an update that is no message, once for its key, and only if its
+    /// sender is admitted.
+    ///
+    /// # Errors
+    /// [`Stopped`]: the text is not in the log.
+    pub async fn greet(&self, inbound: &Inbound, text: &Content) -> Result<(), Stopped> {
+        let decline = || self.context.publish.decline(inbound.clone(), text.clone());
+        if let Err(error) = self.with_retry(decline).await? {
+            tracing::info!(chat = %inbound.address, %error, "a chat gets no greeting");
+        }
+        Ok(())
+    }
+
     /// Replies once to an unreadable message, if its sender is admitted.
     async fn decline(&self, message: &Unreadable) -> Result<(), Stopped> {
         let Unreadable { inbound, kind, reply_to } = message;
@@ -228,7 +250,7 @@ impl<'a> Intake<'a> {
             "I cannot read this kind of message: {kind}. Send me a text, a photo, a voice message \
              or a file."
         );
-        let reply = Content { reply_to: reply_to.clone(), ..Content::text(text) };
+        let reply = Content { reply_to: reply_to.clone(), ..Notice::Unreadable.with_text(text) };
         let decline = || self.context.publish.decline(inbound.clone(), reply.clone());
         match self.with_retry(decline).await? {
             Ok(()) => {}

@@ -198,6 +198,10 @@ impl Publish for FakeDaemon {
         Ok(())
     }
 
+    async fn withdraw(&self, _: &ChatAddress, _: &DedupeKey) -> Result<(), PublishError> {
+        Ok(())
+    }
+
     async fn ignore(
         &self,
         _: &ChannelName,

@@ -18,15 +18,21 @@ pub(crate) fn refused_end(
     (closed, channels): (&ClosedChats, &Arc<ChannelRegistry>),
 ) -> SendEnd {
     if !channel.is_closed(&head.delivery.address) {
-        return dead_end(channel, head, error);
+        return dead_end(channel, head, error, closed);
     }
     warn_abandoned(head, "refused", &error);
     SendEnd::Dead { notice: closed.plan_notice(channels, head, &error), error }
 }
 
-pub(crate) fn dead_end(channel: &Arc<dyn Channel>, head: &Head, error: String) -> SendEnd {
+pub(crate) fn dead_end(
+    channel: &Arc<dyn Channel>,
+    head: &Head,
+    error: String,
+    owners: &ClosedChats,
+) -> SendEnd {
     warn_abandoned(head, "refused", &error);
-    let content = rules::dead_notice(&head.delivery.content, &error);
+    let is_for_owner = owners.is_owners_chat(&head.delivery.address);
+    let content = rules::dead_notice(&head.delivery.content, &error, is_for_owner);
     SendEnd::Dead { notice: plan_notice(channel, head, &content), error }
 }
 

@@ -128,6 +128,10 @@ impl Destinations for ChannelRegistry {
         }
     }
 
+    fn can_edit(&self, address: &ChatAddress) -> bool {
+        self.channel_of(address).is_some_and(|channel| channel.capabilities().can_edit)
+    }
+
     fn max_file_bytes(&self, address: &ChatAddress) -> Option<u64> {
         self.channel_of(address)?.max_file_bytes(address)
     }

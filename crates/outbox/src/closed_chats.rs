@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use avocet_protocol::access::Roles;
 use avocet_protocol::bus::{Deliveries, Destinations};
-use avocet_protocol::chat::{ChatAddress, Content, Planned};
+use avocet_protocol::chat::{ChatAddress, Notice, Planned};
 use avocet_protocol::store::{Head, SendEnd};
 use parking_lot::Mutex;
 
@@ -43,13 +43,19 @@ impl ClosedChats {
         let closed = head.delivery.address.whole_chat();
         let roles = self.owners.get()?.roles.upgrade()?;
         let message = head.delivery.content.in_short();
-        let content = Content::text(format!(
+        let content = Notice::ClosedChat.with_text(format!(
             "I cannot write in `{closed}`: {error}. This message was not sent: {message}. I say this \
              once, until I can write there again; /resend there then tries it again."
         ));
         let chats = roles.owners_chats().into_iter().filter(|chat| *chat != closed);
         let notice = chats.filter_map(|chat| channels.plan(&chat, &content).ok()).next()?;
         self.reported.lock().insert(closed).then_some(notice)
+    }
+
+    /// Returns `true` for the private chat of an owner, and if no way to the owners is known.
+    pub(crate) fn is_owners_chat(&self, chat: &ChatAddress) -> bool {
+        let roles = self.owners.get().and_then(|owners| owners.roles.upgrade());
+        roles.is_none_or(|roles| roles.is_owners_chat(chat))
     }
 
     /// Wakes the chat of a notice that stands in another chat than its message.

@@ -81,6 +81,10 @@ impl Roles for OwnerIn {
         vec![self.0.clone()]
     }
 
+    fn is_owners_chat(&self, chat: &ChatAddress) -> bool {
+        *chat == self.0
+    }
+
     fn may_write(&self, chat: &ChatAddress) -> bool {
         FakeRoles.may_write(chat)
     }

@@ -187,7 +187,7 @@ fn notices_name_the_message_and_the_resend_command() {
          dog, and then it sle…” /resend sends it again."
     );
     assert_eq!(
-        dead_notice(&Content::text("hi"), "chat not found").text,
+        dead_notice(&Content::text("hi"), "chat not found", true).text,
         "I could not send this message: “hi” (chat not found). /resend tries it again."
     );
 }

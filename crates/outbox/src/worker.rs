@@ -344,7 +344,7 @@ impl DeliveryWorker {
             return self.abandon_chunk(channel, head, error).await;
         }
         self.with_retry(|| self.outbox.start(head.delivery.id, false)).await?;
-        self.finish_send(head, dead_end(channel, head, error)).await
+        self.finish_send(head, dead_end(channel, head, error, &self.closed)).await
     }
 
     /// Sends a chunk through the channel. A panic or a timeout is a result too.

@@ -40,7 +40,8 @@ pub trait People: fmt::Debug + Send + Sync {
     /// All stored people, codes, links and private chats.
     async fn stored_access(&self) -> Result<StoredAccess, StoreError>;
 
-    /// Stores a code together with its messages: the stranger's hint and the owners' notices.
+    /// Stores a code together with its messages: the stranger's hint and the owners' cards, which have
+    /// buttons. A decision changes the cards.
     /// Deletes codes that were issued before `forget`.
     async fn add_pairing(
         &self,
@@ -224,6 +225,10 @@ pub trait Roles: fmt::Debug + Send + Sync {
 
     /// The private chats of owners, for questions that only owners may decide.
     fn owners_chats(&self) -> Vec<ChatAddress>;
+
+    /// Returns `true` for the private chat of an owner. Only there does a notice have words of the
+    /// program.
+    fn is_owners_chat(&self, chat: &ChatAddress) -> bool;
 
     /// Returns `true` if the agent may write to a chat without being asked: the private chat of an
     /// admitted person, a group that the configuration names, any chat of the terminal.

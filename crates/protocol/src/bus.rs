@@ -67,6 +67,14 @@ pub trait Publish: fmt::Debug + Send + Sync {
         cursor: Option<Cursor>,
     ) -> Result<(), PublishError>;
 
+    /// Takes back a message that its platform has deleted. A message that waits is not answered, and a
+    /// turn for this message alone is stopped. A turn for several messages goes on, and an unknown or
+    /// answered message changes nothing. `chat` is the chat of the message, in any topic.
+    ///
+    /// # Errors
+    /// [`PublishError::Log`]: the message is not taken back.
+    async fn withdraw(&self, chat: &ChatAddress, key: &DedupeKey) -> Result<(), PublishError>;
+
     /// Returns every cursor of an account.
     ///
     /// # Errors
@@ -198,6 +206,9 @@ pub trait Destinations: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`NoDestination`] if the chat is on no channel of this daemon.
     fn plan(&self, address: &ChatAddress, content: &Content) -> Result<Planned, NoDestination>;
+
+    /// Returns `true` if the channel that serves the chat can change its messages.
+    fn can_edit(&self, address: &ChatAddress) -> bool;
 
     /// Returns [`crate::channel::Channel::max_file_bytes`] of the channel that serves the chat.
     fn max_file_bytes(&self, address: &ChatAddress) -> Option<u64>;

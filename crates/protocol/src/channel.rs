@@ -223,10 +223,33 @@ pub struct ChannelContext {
 pub struct CommandHelp {
     /// The word after the slash: lower-case letters.
     pub name: &'static str,
-    /// The argument; may be empty.
+    /// Describes the argument; empty for a command without one.
     pub argument: &'static str,
+    /// The words that the argument can be; empty if it is free.
+    pub choices: &'static [&'static str],
     /// The purpose in one line.
     pub help: &'static str,
+    /// The people and chats that may use it.
+    pub access: CommandAccess,
+}
+
+impl CommandHelp {
+    /// A command for everybody, with a free argument.
+    #[must_use]
+    pub const fn new(name: &'static str, argument: &'static str, help: &'static str) -> Self {
+        Self { name, argument, choices: &[], help, access: CommandAccess::Everybody }
+    }
+}
+
+/// The people and chats that may use a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandAccess {
+    /// Everyone with access, in any of their chats.
+    Everybody,
+    /// Owners, in any of their chats.
+    Owners,
+    /// Owners, in private chats.
+    OwnersInPrivate,
 }
 
 /// The unit in which attachment limits are shown.

@@ -4,6 +4,7 @@ mod address;
 mod content;
 mod draft;
 mod inbound;
+mod notice;
 mod outbound;
 mod poll;
 mod recording;
@@ -17,6 +18,7 @@ pub use draft::DraftError;
 pub use inbound::{
     ChatKind, Cursor, Inbound, InboundKind, LATE, LoggedInbound, NewInbound, Outcome, Sender,
 };
+pub use notice::{Notice, Reader};
 pub use outbound::{
     Delivery, LoadedFile, MAX_SENT_FILE_BYTES, Outbound, Planned, REPEAT_MARK, Receipt,
 };

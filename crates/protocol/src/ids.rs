@@ -193,6 +193,15 @@ text_id! {
     /// The author of a message, by the platform's own id.
     SenderId, "sender id", check_id
 }
+impl SenderId {
+    /// Returns `true` for the id of a group or a channel as which a person writes. On Telegram, those
+    /// ids are negative; ids of people never are.
+    #[must_use]
+    pub fn is_chat(&self) -> bool {
+        self.as_str().strip_prefix('-').is_some_and(|id| id.parse::<u64>().is_ok())
+    }
+}
+
 text_id! {
     /// Identifies a message when it arrives again; unique within a chat.
     DedupeKey, "idempotency key", check_id

@@ -2,18 +2,20 @@
 //! committed together with their reply.
 
 mod find;
+mod list;
 
 use std::sync::Arc;
 
 use avocet_protocol::access::{PermissionMode, Role, Roles, Trust};
 use avocet_protocol::bus::{Deliveries, QueueMode};
-use avocet_protocol::channel::CommandHelp;
-use avocet_protocol::chat::{ChatKind, Content, Inbound, LoggedInbound, Outcome, SessionId};
+use avocet_protocol::chat::{Inbound, LoggedInbound, Notice, Outcome, SessionId};
 use avocet_protocol::store::{CommandAction, CommandEffect, SessionStatus, StoreError};
 use avocet_protocol::turn::{TurnEvent, TurnEvents};
 use avocet_supervise::{CaughtPanic, catch_panic};
 use avocet_text::append_text;
 
+pub use self::list::commands;
+use self::list::{CommandVerb, list_commands};
 use crate::command_plan::CommandPlan;
 use crate::lane::Lanes;
 use crate::outcomes::note_outcomes;
@@ -24,113 +26,6 @@ use crate::{
     SessionParts, answer_command, approvals, job_command, memory, mode, model, people, retry,
     tasks, think, voice_command, welcome,
 };
-
-/// A command: its help text, action and access rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct ChatCommand {
-    shown: CommandHelp,
-    verb: CommandVerb,
-    access: CommandAccess,
-}
-
-/// The people and chats that may use a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CommandAccess {
-    /// Everyone with access, in any of their chats.
-    Everybody,
-    /// Owners, in any of their chats.
-    Owners,
-    /// Owners, in private chats.
-    OwnersInPrivate,
-}
-
-impl ChatCommand {
-    const fn new(
-        verb: CommandVerb,
-        name: &'static str,
-        argument: &'static str,
-        help: &'static str,
-    ) -> Self {
-        Self { shown: CommandHelp { name, argument, help }, verb, access: CommandAccess::Everybody }
-    }
-
-    const fn for_owners_in_private(self) -> Self {
-        Self { access: CommandAccess::OwnersInPrivate, ..self }
-    }
-
-    const fn for_owners(self) -> Self {
-        Self { access: CommandAccess::Owners, ..self }
-    }
-
-    fn is_for(&self, is_owner: bool, chat: ChatKind) -> bool {
-        match self.access {
-            CommandAccess::Everybody => true,
-            CommandAccess::Owners => is_owner,
-            CommandAccess::OwnersInPrivate => is_owner && chat == ChatKind::Private,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CommandVerb {
-    Answer,
-    Approve,
-    Compact,
-    Deny,
-    Help,
-    Id,
-    Job,
-    Link,
-    Memory,
-    Mode,
-    Model,
-    New,
-    Pair,
-    Queue,
-    Resend,
-    Retry,
-    Skip,
-    Status,
-    Stop,
-    Tasks,
-    Think,
-    Trust,
-    Usage,
-    Voice,
-}
-
-/// Returns every command, as `/help` and the platforms show them.
-pub fn commands() -> impl Iterator<Item = CommandHelp> {
-    COMMANDS.iter().map(|command| command.shown)
-}
-
-#[rustfmt::skip]
-const COMMANDS: &[ChatCommand] = &[
-    ChatCommand::new(CommandVerb::Answer, "answer", "code [text | decline]", "answer the question of a server, or decline it").for_owners(),
-    ChatCommand::new(CommandVerb::Approve, "approve", "[w… [session]]", "let me do what I asked for, once or for this session").for_owners(),
-    ChatCommand::new(CommandVerb::Compact, "compact", "", "replace the earlier conversation with a summary"),
-    ChatCommand::new(CommandVerb::Deny, "deny", "[w…] [why]", "do not let me do what I asked for").for_owners(),
-    ChatCommand::new(CommandVerb::Help, "help", "", "show what I understand"),
-    ChatCommand::new(CommandVerb::Id, "id", "", "show the ids of this chat and of yourself"),
-    ChatCommand::new(CommandVerb::Job, "job", "[agent task | show j… | logs j… | cancel j…]", "give an agent a job, or show or cancel jobs").for_owners(),
-    ChatCommand::new(CommandVerb::Link, "link", "[chat | remove chat]", "let another private chat join this conversation").for_owners_in_private(),
-    ChatCommand::new(CommandVerb::Memory, "memory", "[words | add … | forget m…]", "show, add or forget what I remember here"),
-    ChatCommand::new(CommandVerb::Mode, "mode", "[default|ask|read]", "show what I may do without asking; owners choose it"),
-    ChatCommand::new(CommandVerb::Model, "model", "[provider/model | default]", "which model answers here; owners choose it"),
-    ChatCommand::new(CommandVerb::New, "new", "", "start a new conversation: forget this one"),
-    ChatCommand::new(CommandVerb::Pair, "pair", "[approve|deny code]", "let strangers speak with me").for_owners_in_private(),
-    ChatCommand::new(CommandVerb::Queue, "queue", "[queue|collect|steer|interrupt]", "show or choose what happens to messages that arrive while I work"),
-    ChatCommand::new(CommandVerb::Resend, "resend", "", "resend what did not arrive"),
-    ChatCommand::new(CommandVerb::Retry, "retry", "[w…]", "repeat what was interrupted or failed"),
-    ChatCommand::new(CommandVerb::Skip, "skip", "[w…]", "continue without what was interrupted"),
-    ChatCommand::new(CommandVerb::Status, "status", "", "show what I am doing"),
-    ChatCommand::new(CommandVerb::Stop, "stop", "", "stop the current work, keep its text; background programs continue"),
-    ChatCommand::new(CommandVerb::Tasks, "tasks", "[t… | cancel t…]", "show or cancel the tasks that I have given to sub-agents"),
-    ChatCommand::new(CommandVerb::Think, "think", "[off|low|medium|high|default]", "show how much I think; owners choose it"),
-    ChatCommand::new(CommandVerb::Trust, "trust", "", "trust what I have read in this conversation so far").for_owners(),
-    ChatCommand::new(CommandVerb::Usage, "usage", "", "show what this conversation has cost"),
-    ChatCommand::new(CommandVerb::Voice, "voice", "[on|off|auto]", "show or choose which answers I also speak"),
-];
 
 /// Runs every accepted command, in order.
 pub(crate) async fn act_on_all(lanes: &Arc<Lanes>) -> Result<(), StoreError> {
@@ -143,7 +38,13 @@ pub(crate) async fn act_on_all(lanes: &Arc<Lanes>) -> Result<(), StoreError> {
             }
         };
         tracing::error!(command = %command.id, error = bug, "the command cannot act");
-        drop_command(lanes, &command, &format!("an internal error: {bug}")).await?;
+        let is_owner = lanes.parts.bus.is_owners_chat(&command.message.inbound.address);
+        let notice = if is_owner {
+            format!("I dropped a command: an internal error: {bug}.")
+        } else {
+            "Something went wrong inside me, so your command did nothing.".to_owned()
+        };
+        drop_command(lanes, &command, notice).await?;
     }
     Ok(())
 }
@@ -152,10 +53,10 @@ pub(crate) async fn act_on_all(lanes: &Arc<Lanes>) -> Result<(), StoreError> {
 async fn drop_command(
     lanes: &Arc<Lanes>,
     command: &LoggedInbound,
-    reason: &str,
+    notice: String,
 ) -> Result<(), StoreError> {
     let address = &command.message.inbound.address;
-    let notice = Content::text(format!("I dropped a command: {reason}."));
+    let notice = Notice::CommandFailed.with_text(notice);
     let notice = lanes.parts.plan_message(command, &notice);
     let drop = || lanes.parts.inbox.drop_message(command.id, notice.as_ref());
     match lanes.parts.with_retry(drop).await {
@@ -172,7 +73,12 @@ async fn run_command(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), 
     let session = &command.message.session;
     let role = match lanes.parts.bus.readmit_message(command.clone()) {
         Ok(admitted) => admitted.role(),
-        Err(refusal) => return drop_command(lanes, command, &refusal.to_string()).await,
+        Err(refusal) => {
+            tracing::warn!(command = %command.id, %refusal, "dropped a command: its sender may no \
+                longer speak");
+            let notice = "You may no longer speak with me here, so your command did nothing.";
+            return drop_command(lanes, command, notice.to_owned()).await;
+        }
     };
     let mut plan = plan_command(lanes, command, role).await?;
     let held = keep_answer(&lanes.parts, session, &mut plan.action).await;
@@ -232,10 +138,9 @@ fn changes_access(action: &CommandAction) -> bool {
 /// person.
 async fn reload_access(parts: &SessionParts, action: &CommandAction) -> Result<(), StoreError> {
     parts.with_retry(|| parts.bus.reload_access()).await?;
-    if let CommandAction::Decide(settled) = action
-        && let Some(notice) = &settled.notice
-    {
-        parts.deliverer.wake(&notice.address);
+    if let CommandAction::Decide(settled) = action {
+        let messages = settled.notice.iter().chain(&settled.outcomes);
+        messages.for_each(|message| parts.deliverer.wake(&message.address));
     }
     Ok(())
 }
@@ -275,7 +180,9 @@ async fn plan_command(
             let open = approvals::open_calls(parts, command, "deny").await?;
             approvals::plan_denial(argument, &open)
         }
-        CommandVerb::Help => CommandPlan::with_text(list_commands(is_owner, *chat)),
+        CommandVerb::Help => {
+            CommandPlan::with_text(list_commands(is_owner, role >= Role::Owner, *chat))
+        }
         CommandVerb::Id => CommandPlan::with_text(format!(
             "This chat is {address}. Its session is {}. You are {}.",
             message.session, sender.id
@@ -326,17 +233,6 @@ fn split_command(text: &str) -> (&str, &str) {
     let text = text.trim().trim_start_matches('/');
     let (word, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     (word.split('@').next().unwrap_or(word), argument.trim())
-}
-
-fn list_commands(is_owner: bool, chat: ChatKind) -> String {
-    let mut text =
-        String::from("Write to me as you would to a person. I also know these commands:\n");
-    let usable = COMMANDS.iter().filter(|command| command.is_for(is_owner, chat));
-    for CommandHelp { name, argument, help } in usable.map(|command| command.shown) {
-        let space = if argument.is_empty() { "" } else { " " };
-        append_text(&mut text, format_args!("\n/{name}{space}{argument}: {help}"));
-    }
-    text
 }
 
 fn plan_queue_mode(argument: &str, current: QueueMode) -> CommandPlan {
@@ -405,19 +301,5 @@ mod tests {
         assert_eq!(split_command("/queue  collect \n"), ("queue", "collect"));
         assert_eq!(split_command(" /stop@avocet_bot now"), ("stop", "now"));
         assert_eq!(split_command("/new"), ("new", ""));
-    }
-
-    #[test]
-    fn help_lists_the_sorted_commands_for_role_and_chat() {
-        assert!(COMMANDS.is_sorted_by_key(|command| command.shown.name));
-        let all = list_commands(true, ChatKind::Private);
-        for command in commands() {
-            assert!(all.contains(&format!("/{}", command.name)), "{}", command.name);
-        }
-        for (is_owner, chat) in [(false, ChatKind::Private), (true, ChatKind::Group)] {
-            let help = list_commands(is_owner, chat);
-            assert!(help.contains("/stop") && !help.contains("/pair"), "{help}");
-            assert_eq!(help.contains("/approve"), is_owner, "{help}");
-        }
     }
 }

@@ -1,8 +1,9 @@
 //! `/compact`: compacts a session's past on demand, in its lane, between turns.
 
 use avocet_agent::{Compaction, UsageMeter};
+use avocet_protocol::access::Roles;
 use avocet_protocol::bus::Deliveries;
-use avocet_protocol::chat::{Content, LoggedInbound};
+use avocet_protocol::chat::{LoggedInbound, Notice};
 use avocet_protocol::store::{CompactedPast, StoreError};
 use avocet_supervise::{CaughtPanic, catch_panic};
 
@@ -53,7 +54,18 @@ pub(crate) async fn compact_session(
         Ok(result) => result?,
     };
     tracing::info!(%session, ?result, "compaction");
+    let result = without_reason(parts, command, result);
     end_compaction(parts, command, compacted_past(&result), &describe_compaction(&result)).await
+}
+
+/// Leaves the reason of a failure out for people who are no owners.
+fn without_reason(parts: &SessionParts, command: &LoggedInbound, result: Compaction) -> Compaction {
+    match result {
+        Compaction::Failed(_) if !parts.bus.is_owners_chat(&command.message.inbound.address) => {
+            Compaction::Failed("Please try it again later.".to_owned())
+        }
+        result => result,
+    }
 }
 
 async fn end_compaction(
@@ -62,7 +74,7 @@ async fn end_compaction(
     compacted: Option<&CompactedPast>,
     text: &str,
 ) -> Result<(), StoreError> {
-    let notice = parts.plan_message(command, &Content::text(text));
+    let notice = parts.plan_message(command, &Notice::Summarised.with_text(text));
     let end = || parts.turns.compacted(command.id, compacted, notice.as_ref());
     match parts.with_retry(end).await {
         // It was stopped just before its end.

@@ -1,8 +1,10 @@
 //! Tests of turns that end without an answer: their notices, `/retry`, and the detection of turns
 //! that kill the process.
 
+use avocet_protocol::bus::Publish;
 use avocet_protocol::turn::TurnRecord;
 
+use super::people::household;
 use super::*;
 
 fn unreachable() -> Scripted {
@@ -197,6 +199,57 @@ async fn f12_every_failure_sends_a_notice() {
         assert_eq!(harness.channel.texts(1).await, [notice]);
         assert_eq!(harness.outcome(id).await, Some(Outcome::Error));
     }
+}
+
+#[tokio::test]
+async fn no_answer_is_plain_for_a_member_and_explained_to_the_owner() {
+    let answers = (0..2).map(|_| unreachable()).collect();
+    let harness = SessionHarness::with(ScriptedModel::new(answers), household()).await;
+    harness.publish_from("me", "own", "/status").await.unwrap();
+    harness.sent_to("own", 1).await;
+    let asked = harness.publish_from("bob", "b", "bring it").await.unwrap();
+    let plain = "I cannot answer just now. My owner has been told. /retry tries it again.";
+    assert_eq!(harness.sent_to("b", 1).await, plain);
+    let told = harness.sent_to("own", 2).await;
+    let cause = "I could not answer `bob` in `terminal:local:b`. I could not answer: local/qwen \
+                 cannot be reached (connection refused). `avocet trace m2` shows this message";
+    assert!(told.starts_with(cause), "{told}");
+    assert_eq!(harness.settled(asked).await, Outcome::Error);
+    harness.publish_from("bob", "b", "again").await.unwrap();
+    assert_eq!(harness.sent_to("b", 2).await, plain);
+    harness.publish_from("me", "own", "/id").await.unwrap();
+    let next = harness.sent_to("own", 3).await;
+    assert!(next.starts_with("This chat is"), "the owner is told once an hour: {next}");
+}
+
+#[tokio::test]
+async fn no_answer_that_its_reader_can_change_says_how_and_tells_no_owner() {
+    let refuses = ScriptedModel::answering(|_| {
+        let (model, detail) = ("local/qwen".to_owned(), "the model refuses this".to_owned());
+        Scripted::Error(ModelError::Refused { model, detail, lasting: false })
+    });
+    let harness = SessionHarness::with(refuses, household()).await;
+    harness.publish_from("me", "own", "/status").await.unwrap();
+    harness.sent_to("own", 1).await;
+    harness.publish_from("bob", "b", "bring it").await.unwrap();
+    let plain = "I may not answer this. Please say it in other words. /retry tries it again.";
+    assert_eq!(harness.sent_to("b", 1).await, plain);
+    harness.publish_from("me", "own", "/id").await.unwrap();
+    assert!(harness.sent_to("own", 2).await.starts_with("This chat is"));
+}
+
+#[tokio::test]
+async fn deleted_message_stops_its_turn_and_gets_no_answer() {
+    let harness = SessionHarness::with(hanging(), household()).await;
+    let id = harness.publish_from("bob", "b", "bring it").await.unwrap();
+    harness.asked(1).await;
+    let chat = session("b").address();
+    harness.bus.withdraw(&chat, &"bring it".parse().unwrap()).await.unwrap();
+    assert_eq!(harness.settled(id).await, Outcome::Stopped);
+    harness.idle().await;
+    harness.sent().await;
+    harness.publish_from("bob", "b", "/id").await.unwrap();
+    assert!(harness.sent_to("b", 1).await.starts_with("This chat is"), "nothing came before");
 }
 
 #[tokio::test]

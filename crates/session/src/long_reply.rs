@@ -2,7 +2,8 @@
 
 use avocet_protocol::access::Trust;
 use avocet_protocol::chat::{
-    ANSWER_FILES, Attachment, AttachmentKind, AttachmentSource, Content, LoggedInbound, Planned,
+    ANSWER_FILES, Attachment, AttachmentKind, AttachmentSource, Content, LoggedInbound, Notice,
+    Planned,
 };
 use avocet_protocol::turn::{AnswerEnding, TurnRecord};
 
@@ -93,7 +94,7 @@ fn shorten_reply(text: &str, ending: AnswerEnding, file: Result<String, String>)
         }
     };
     let note = format!("[This is the beginning of an answer of {kilobytes} KB. {rest}]");
-    Content { attachments, ..Content::text(format!("{beginning}\n\n{note}{mark}")) }
+    Content { attachments, ..Notice::LongAnswer.with_text(format!("{beginning}\n\n{note}{mark}")) }
 }
 
 /// Returns the shown part of a text, cut at the end of a line or word.

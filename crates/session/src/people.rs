@@ -1,9 +1,10 @@
 //! `/pair` and `/link`: an owner admits people and lets chats share a session. The caller has
 //! checked access. These commands make users only, since owners come from the command line.
 
+use avocet_bus::describe_decision;
 use avocet_protocol::access::{AccessControl, AccessError, ChatLink, Decision, Pairing, Role};
 use avocet_protocol::chat::{ChatAddress, Sender};
-use avocet_protocol::store::{CommandAction, CommandReply};
+use avocet_protocol::store::CommandAction;
 use avocet_text::in_one_line;
 
 use crate::SessionParts;
@@ -25,28 +26,15 @@ pub(crate) fn plan_pairing(parts: &SessionParts, owner: &Sender, argument: &str)
     if code.trim().is_empty() {
         return CommandPlan::with_text(USE);
     }
-    let (pairing, settled) = match parts.bus.prepare_decision(code.trim(), decision) {
+    let name = in_one_line(owner.name.as_deref().unwrap_or(owner.id.as_str()), MAX_NAME);
+    let by = format!("`{name}`");
+    let (pairing, settled) = match parts.bus.prepare_decision(code.trim(), decision, &by) {
         Ok(decided) => decided,
         Err(error) => return CommandPlan::with_text(explain_error(&error)),
     };
-    let (who, time) = (describe_person(&pairing), CommandReply::TIME);
-    let owner = in_one_line(owner.name.as_deref().unwrap_or(owner.id.as_str()), MAX_NAME);
-    let done = match decision {
-        Decision::Approved(_) => {
-            format!("{who} may speak with me, approved by `{owner}` at {time}.")
-        }
-        Decision::Denied => format!("{who} may not speak with me, denied by `{owner}` at {time}."),
-    };
+    let done = describe_decision(&pairing, decision, &by);
     let nothing = format!("The code {} is no longer open.", pairing.code);
     CommandPlan::with_action(CommandAction::Decide(settled), &done, &nothing).in_place()
-}
-
-/// Returns the name of a stranger with their id, in code, so that no name looks like markup.
-fn describe_person(Pairing { person, name, .. }: &Pairing) -> String {
-    match in_one_line(name.as_deref().unwrap_or_default(), MAX_NAME).as_str() {
-        "" => format!("`{person}`"),
-        name => format!("`{name}` (`{person}`)"),
-    }
 }
 
 /// Plans `/link` in a chat.

@@ -8,7 +8,7 @@ use avocet_bus::Bus;
 use avocet_outbox::{ChannelRegistry, Deliverer};
 use avocet_protocol::access::Roles;
 use avocet_protocol::bus::{Deliveries, Destinations};
-use avocet_protocol::chat::{Choice, Content};
+use avocet_protocol::chat::{Choice, Content, Notice};
 use avocet_protocol::clock::{Clock, within};
 use avocet_protocol::ids::DedupeKey;
 use avocet_protocol::ignore_result;
@@ -88,14 +88,20 @@ impl Questions {
         let key = DedupeKey::parse(&format!("question-{}", uuid::Uuid::new_v4()));
         let key = key.map_err(|error| refused(error.to_string()))?;
         let content = question_content(question, code);
-        let planned = self.parts.channels.plan(&question.chat, &content);
-        let mut sends = vec![planned.map_err(|error| refused(error.to_string()))?];
+        let QuestionParts { channels, roles, .. } = &self.parts;
+        let mut sends = Vec::new();
         if !question.is_from_owner {
             let text = format!("In `{}`:\n\n{}", question.chat, content.text);
-            let notice = Content { text, ..content };
-            let chats = self.parts.roles.owners_chats().into_iter();
-            sends.extend(chats.filter_map(|chat| self.parts.channels.plan(&chat, &notice).ok()));
+            let notice = Content { text, ..content.clone() };
+            let chats = roles.owners_chats().into_iter();
+            sends.extend(chats.filter_map(|chat| channels.plan(&chat, &notice).ok()));
         }
+        // Only owners can answer, and they have been asked in private.
+        let is_asked_elsewhere = !sends.is_empty() && !roles.is_owners_chat(&question.chat);
+        let here =
+            if is_asked_elsewhere { Notice::OwnerAsked.with_text(OWNER_ASKED) } else { content };
+        let planned = channels.plan(&question.chat, &here);
+        sends.insert(0, planned.map_err(|error| refused(error.to_string()))?);
         for planned in sends {
             let enqueued = self.parts.outbox.enqueue(&planned, &key, None).await;
             enqueued.map_err(|error| refused(error.to_string()))?;
@@ -182,6 +188,9 @@ impl AskPerson for Questions {
     }
 }
 
+/// The text for people who cannot answer.
+const OWNER_ASKED: &str = "I have asked my owner a question, and go on after the answer.";
+
 /// Returns the question with its buttons, and the way to answer with a command.
 fn question_content(question: &PersonQuestion, code: &str) -> Content {
     let option = |AnswerOption { label, answer }: &AnswerOption| {
@@ -193,5 +202,5 @@ fn question_content(question: &PersonQuestion, code: &str) -> Content {
         "{}\n\nAnswer with `/answer {code} …` or `/answer {code} {DECLINE}`.",
         question.text
     );
-    Content { choices, ..Content::text(text) }
+    Content { choices, ..Notice::ServerQuestion.with_text(text) }
 }

@@ -46,7 +46,7 @@ use std::sync::Arc;
 use avocet_agent::{TurnContext, UsageMeter};
 use avocet_bus::AdmittedMessage;
 use avocet_protocol::bus::{Deliveries, PublishError};
-use avocet_protocol::chat::{Content, Inbound, LoggedInbound, Outcome, SessionId};
+use avocet_protocol::chat::{Inbound, LoggedInbound, Notice, Outcome, SessionId};
 use avocet_protocol::ids::TurnId;
 use avocet_protocol::schedule::ScheduleChange;
 use avocet_protocol::store::{Claimed, EndedMessage, StoreError};
@@ -72,6 +72,8 @@ use crate::voice::{SpeechPause, record_answer};
 /// ran alone. A death shared with other turns proves nothing.
 const POISON_DEATHS: u32 = 3;
 const POISON_DEATHS_ALONE: u32 = 2;
+/// The notice to a person who has lost access.
+const LOST_ACCESS: &str = "You may no longer speak with me here, so I did not read your message.";
 
 /// Returns `true` if a turn must be dropped because it keeps killing the process.
 pub(crate) fn is_poison(deaths: u32, deaths_alone: u32) -> bool {
@@ -360,8 +362,8 @@ impl TurnRunner {
                 Err(refusal) => {
                     tracing::warn!(message = %id, %refusal, "dropped a message: its sender may no \
                         longer speak");
-                    let text = format!("I dropped a message: {refusal}.");
-                    let notice = self.parts.plan_message(&message, &Content::text(text));
+                    let notice = Notice::Dropped.with_text(LOST_ACCESS);
+                    let notice = self.parts.plan_message(&message, &notice);
                     self.pause_schedule(&message.message.session, &refusal).await?;
                     let drop = || self.parts.inbox.drop_message(id, notice.as_ref());
                     match self.parts.with_retry(drop).await {

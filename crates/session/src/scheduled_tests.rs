@@ -117,7 +117,7 @@ async fn scheduled_task_of_a_person_without_access_is_dropped_and_paused() {
     assert_eq!(schedule.state, ScheduleState::Paused);
     assert!(schedule.reason.unwrap().contains("gone may not speak"));
     assert_eq!(harness.model.requests().len(), 0);
-    assert!(harness.channel.texts(1).await[0].starts_with("I dropped a message"));
+    assert!(harness.channel.texts(1).await[0].starts_with("You may no longer speak"));
 }
 
 /// A question of a run is answered in the chat of its schedule, even after a restart, and what was

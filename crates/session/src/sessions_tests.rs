@@ -122,8 +122,7 @@ async fn readmit_drops_a_message_of_a_removed_person_with_a_notice() {
     harness.asked(1).await;
     harness.setup.allow = users(&["somebody else"]);
     let harness = harness.restart(ScriptedModel::new(Vec::new())).await;
-    let notice = "I dropped a message: me may not speak on terminal; add it to [channels.terminal] \
-                  allow.";
+    let notice = "You may no longer speak with me here, so I did not read your message.";
     assert_eq!(harness.channel.texts(1).await, [notice]);
     harness.idle().await;
     assert_eq!(harness.outcome(id).await, Some(Outcome::Dropped));

@@ -52,17 +52,17 @@ mod wait_plan;
 
 use std::sync::Arc;
 
-use avocet_agent::{CallWait, FailedTurn, TurnEnd, UsageMeter};
+use avocet_agent::{CallWait, FailedTurn, PlainNotice, TurnEnd, UsageMeter};
 use avocet_protocol::access::Trust;
 use avocet_protocol::bus::Deliveries;
 use avocet_protocol::chat::{Attachment, Content, LoggedInbound, Outcome, Planned, SessionId};
 use avocet_protocol::store::{Answer, NewWait, SettledTurn, Settlement, StoreError, task_name};
 use avocet_protocol::tool::{ChildMode, LogWrite, SignsOfLife, WaitKind};
-use avocet_protocol::turn::{FailureCode, Origin, TurnEvent, TurnEvents, TurnRecord};
+use avocet_protocol::turn::{FailureCode, Origin, TurnEvent, TurnEvents, TurnFailure, TurnRecord};
 use avocet_text::end_sentence;
 use tokio::sync::Notify;
 
-use self::notices::{drop_notice, error_notice};
+use self::notices::EndNotice;
 use self::wait_plan::plan_wait;
 use crate::SessionParts;
 use crate::job_summary::add_job_summary;
@@ -70,7 +70,6 @@ use crate::lane_work::{LaneWork, WakeLane};
 use crate::long_reply::{ReplyText, plan_turn_reply};
 use crate::outcomes::note_settled;
 use crate::preview::{LastProgress, TurnDisplay};
-use crate::retry::HOW_TO_RETRY;
 use crate::retrying_log::wake_deliveries;
 use crate::silence::is_silence;
 use crate::turn_facts::{asked_by, asker, chat_of};
@@ -203,29 +202,28 @@ impl Settler {
                 match add_job_summary(&self.parts, turn, meter, end).await? {
                     TurnEnd::Waiting(calls) => return Ok(PlannedEnd::Waits(calls)),
                     TurnEnd::Answered(answer) => self.plan_reply(turn, answer, voice).await?,
-                    TurnEnd::Failed(FailedTurn { notice, failure, .. }) => {
-                        let ended = self.without_answer(turn, Outcome::Error, |bound| {
-                            error_notice(notice, bound)
-                        });
-                        Settlement { failure, ..ended.await? }
+                    TurnEnd::Failed(FailedTurn { notice, plain, failure, .. }) => {
+                        let end = |bound: &[_]| EndNotice::of_error(notice, plain, bound);
+                        self.without_answer(turn, Outcome::Error, failure, end).await?
                     }
                 }
             }
             SettleReason::Bug(error) => {
                 let reason = format!("I could not answer because of an internal error: {error}");
                 let reason = end_sentence(reason);
-                let ended =
-                    self.without_answer(turn, Outcome::Error, |bound| error_notice(reason, bound));
-                Settlement { failure: Some(FailureCode::Internal.into()), ..ended.await? }
+                let plain = PlainNotice::not_now();
+                let end = |bound: &[_]| EndNotice::of_error(reason, plain, bound);
+                let failure = Some(FailureCode::Internal.into());
+                self.without_answer(turn, Outcome::Error, failure, end).await?
             }
             SettleReason::Poison { attempts } => {
-                let why = format!("I crashed {attempts} times while working on it");
-                self.without_answer(turn, Outcome::Dropped, |bound| drop_notice(&why, bound))
-                    .await?
+                let end = |bound: &[_]| EndNotice::of_poison(attempts, bound);
+                self.without_answer(turn, Outcome::Dropped, None, end).await?
             }
             SettleReason::NothingAdmitted => {
                 let why = "the person who began it may no longer speak here";
-                self.without_answer(turn, Outcome::Dropped, |bound| drop_notice(why, bound)).await?
+                let end = |bound: &[_]| EndNotice::of_drop(why, bound);
+                self.without_answer(turn, Outcome::Dropped, None, end).await?
             }
         };
         Ok(PlannedEnd::Settlement(Box::new(settlement)))
@@ -302,24 +300,33 @@ impl Settler {
         &self,
         turn: &TurnRecord,
         outcome: Outcome,
-        notice: impl FnOnce(&[LoggedInbound]) -> String,
+        failure: Option<TurnFailure>,
+        notice: impl FnOnce(&[LoggedInbound]) -> EndNotice,
     ) -> Result<Settlement, StoreError> {
         let bound = self.unanswered(turn).await?;
         let mut notice = notice(&bound);
         if !bound.is_empty() {
-            notice = format!("{notice} {HOW_TO_RETRY}");
+            notice = notice.with_way_to_retry();
         }
+        let code = failure.as_ref().map_or(FailureCode::Internal, |failure| failure.code);
         let reply = match (bound.last(), background_task(turn)) {
             (Some(to), _) => {
-                plan_turn_reply(&self.parts, turn, to, ReplyText::new(&notice, Trust::Low)).await
+                let text = notice.text_for(&self.parts, to, code).await;
+                plan_turn_reply(&self.parts, turn, to, ReplyText::new(&text, Trust::Low)).await
             }
-            (None, Some(task)) => {
-                let text = format!("Task “{task}” failed: {notice}");
-                self.plan_report(turn, ReplyText::new(&text, Trust::Low)).await?
-            }
+            (None, Some(task)) => match asked_by(&self.parts, turn).await?.last() {
+                Some(to) => {
+                    let text = notice.text_for(&self.parts, to, code).await;
+                    let text = format!("Task “{task}” failed: {text}");
+                    plan_turn_reply(&self.parts, turn, to, ReplyText::new(&text, Trust::Low)).await
+                }
+                None => None,
+            },
             (None, None) => None,
         };
-        Ok(Settlement { notice: Some(notice), reply, ..Settlement::new(outcome) })
+        let settlement =
+            Settlement { notice: Some(notice.full), reply, ..Settlement::new(outcome) };
+        Ok(Settlement { failure, ..settlement })
     }
 
     /// Plans the message about the end of a background task, for the chat of the root turn.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use avocet_protocol::access::DecisionEffect;
 use avocet_protocol::bus::QueueMode;
-use avocet_protocol::chat::SessionId;
+use avocet_protocol::chat::{ChatAddress, SessionId};
 use avocet_protocol::ids::MessageId;
 use avocet_protocol::store::{CommandAction, CommandEffect, MemoryAuthor, StoppedAnswer};
 use rusqlite::params;
@@ -30,11 +30,13 @@ use crate::waits::{is_open, meant_wait, resolve_by_command};
 /// a day before it is abandoned.
 const RESENT: Duration = Duration::from_hours(7 * 24);
 
-/// Carries out the action of a command in its session.
+/// Carries out the action of a command in its session. `pressed_in` is the chat of a pressed button
+/// whose message the reply replaces.
 pub(crate) fn run_action(
     tx: &Tx<'_>,
     command: MessageId,
     action: &CommandAction,
+    pressed_in: Option<&ChatAddress>,
     default_mode: QueueMode,
 ) -> Result<CommandEffect> {
     let session =
@@ -88,7 +90,7 @@ pub(crate) fn run_action(
         }
         CommandAction::Resend => resend_failed(tx, command),
         CommandAction::Decide(settled) => {
-            Ok(match people::decide_pairing(tx, settled, default_mode)? {
+            Ok(match people::decide_pairing(tx, settled, pressed_in, default_mode)? {
                 DecisionEffect::Nothing => CommandEffect::Nothing,
                 DecisionEffect::Decided => CommandEffect::Done,
                 DecisionEffect::Queued(session) => CommandEffect::Queued(session),

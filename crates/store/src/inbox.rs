@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 use avocet_protocol::chat::{
-    Content, Cursor, LoggedInbound, NewInbound, Outcome, Planned, SessionId,
+    ChatAddress, Content, Cursor, LoggedInbound, NewInbound, Outcome, Planned, SessionId,
 };
-use avocet_protocol::ids::{AccountName, ChannelName, MessageId};
+use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey, MessageId};
 use avocet_protocol::session::SessionSetting;
 use avocet_protocol::store::{
-    Accepted, CommandAction, CommandEffect, CommandReply, Correction, Inbox,
+    Accepted, CommandAction, CommandEffect, CommandReply, Correction, Inbox, Withdrawn,
 };
 use rusqlite::params;
 
@@ -20,6 +20,7 @@ use crate::rows::chunks::{OutboxSource, insert_notice, insert_planned};
 use crate::rows::messages::{INBOUND, end_message, inbound_from_row};
 use crate::rows::sessions::{choose_setting, use_session};
 use crate::tx::{Result, Tx};
+use crate::withdraw::withdraw_message;
 use crate::{Durability, SqliteStore};
 
 #[async_trait]
@@ -45,6 +46,12 @@ impl Inbox for SqliteStore {
             Ok(corrected)
         })
         .await
+    }
+
+    async fn withdraw(&self, chat: &ChatAddress, key: &DedupeKey) -> Result<Option<Withdrawn>> {
+        let (chat, key) = (chat.clone(), key.clone());
+        self.write("withdraw", Durability::Synced, move |tx| withdraw_message(tx, &chat, &key))
+            .await
     }
 
     async fn ignore(
@@ -120,7 +127,11 @@ impl Inbox for SqliteStore {
                 }
                 _ => i64::MAX,
             };
-            let effect = run_action(tx, command, &action, default_mode)?;
+            let effect = {
+                let pressed = reply.replaces.as_ref().and(reply.done.as_ref());
+                let pressed_in = pressed.map(|done| &done.address);
+                run_action(tx, command, &action, pressed_in, default_mode)?
+            };
             audit::record_commanded(tx, command, &action, &effect)?;
             let message = match effect {
                 CommandEffect::Nothing => reply.nothing,

@@ -88,6 +88,7 @@ mod tx;
 mod undelivered;
 mod vectors;
 mod waits;
+mod withdraw;
 mod words;
 mod writer;
 

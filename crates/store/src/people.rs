@@ -9,13 +9,16 @@ use avocet_protocol::access::{
 use avocet_protocol::bus::QueueMode;
 use avocet_protocol::chat::{ChatAddress, NewInbound, Planned};
 use avocet_protocol::clock::Timestamp;
-use avocet_protocol::ids::{AccountName, ChannelName, ChatId, SenderId};
-use avocet_protocol::store::Actor;
+use avocet_protocol::ids::{AccountName, ChannelName, ChatId, DedupeKey, SenderId};
+use avocet_protocol::store::{Actor, StoreError};
 use rusqlite::{Row, params};
 
 use crate::audit;
 use crate::kept_message;
-use crate::rows::chunks::insert_notice;
+use crate::prompts;
+use crate::rows::chunks::{
+    ChunkPosition, OutboxSource, insert_chunk, insert_chunks, insert_notice,
+};
 use crate::rows::{chat_key, parse_column, word_column};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
@@ -37,7 +40,7 @@ impl People for SqliteStore {
             tx.change_rows("DELETE FROM pairings WHERE created_at < ?1", [forget.0])?;
             kept_message::delete_closed(tx)?;
             insert_pairing(tx, &pairing)?;
-            messages.iter().try_for_each(|one| insert_notice(tx, one))
+            messages.iter().try_for_each(|one| insert_pairing_message(tx, &pairing.code, one))
         })
         .await
     }
@@ -61,7 +64,7 @@ impl People for SqliteStore {
     async fn decide(&self, settled: &SettledPairing) -> Result<DecisionEffect> {
         let (settled, default_mode) = (settled.clone(), self.default_mode);
         self.write("decide", Durability::Synced, move |tx| {
-            let effect = decide_pairing(tx, &settled, default_mode)?;
+            let effect = decide_pairing(tx, &settled, None, default_mode)?;
             if effect != DecisionEffect::Nothing {
                 audit::record_decided(tx, &settled, &Actor::Host)?;
             }
@@ -118,13 +121,63 @@ impl People for SqliteStore {
     }
 }
 
-/// Decides about an open pairing code. Has no effect for any other code.
+/// Adds the hint of a code, or an owner's card. The card's key names the code, for [`end_cards`].
+fn insert_pairing_message(tx: &Tx<'_>, code: &PairingCode, message: &Planned) -> Result<()> {
+    if message.chunks.iter().all(|chunk| chunk.choices.is_empty()) {
+        return insert_notice(tx, message);
+    }
+    let key = card_key(code)?;
+    let source = OutboxSource::Notice;
+    let position = ChunkPosition { turn: None, ordinal: 0, chunk: 0, key: Some(&key), source };
+    insert_chunks(tx, message, 0, &position)
+}
+
+/// Queues an edit of each owner's card. The reply of a press takes the place of the card in its chat.
+fn end_cards(
+    tx: &Tx<'_>,
+    code: &PairingCode,
+    outcomes: &[Planned],
+    pressed_in: Option<&ChatAddress>,
+) -> Result<()> {
+    let key = card_key(code)?;
+    for outcome in outcomes {
+        let chat = &outcome.address;
+        if pressed_in.is_some_and(|pressed| pressed.whole_chat() == chat.whole_chat()) {
+            continue;
+        }
+        // The last chunk has the buttons.
+        let card: Option<i64> = tx.db.query_one(
+            "SELECT max(id) FROM outbox \
+             WHERE channel = ?1 AND account = ?2 AND chat = ?3 AND key = ?4",
+            [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str(), key.as_str()],
+            |row| row.get(0),
+        )?;
+        let mut outcome = outcome.clone();
+        prompts::fill_in_time(tx, &mut outcome);
+        if let (Some(card), [content]) = (card, &outcome.chunks[..]) {
+            let source = OutboxSource::Notice;
+            let position = ChunkPosition { turn: None, ordinal: 0, chunk: 0, key: None, source };
+            let edit = insert_chunk(tx, chat, content, &position)?;
+            tx.change_rows("UPDATE outbox SET edits = ?2 WHERE id = ?1", params![edit, card])?;
+        }
+    }
+    Ok(())
+}
+
+fn card_key(code: &PairingCode) -> Result<DedupeKey> {
+    let key = DedupeKey::parse(&format!("pair {code}"));
+    key.map_err(|error| StoreError::Internal(error.to_string()))
+}
+
+/// Decides about an open pairing code. Has no effect for any other code. `pressed_in` is the chat
+/// whose card was pressed.
 pub(crate) fn decide_pairing(
     tx: &Tx<'_>,
     settled: &SettledPairing,
+    pressed_in: Option<&ChatAddress>,
     default_mode: QueueMode,
 ) -> Result<DecisionEffect> {
-    let SettledPairing { code, decision, notice } = settled;
+    let SettledPairing { code, decision, notice, outcomes } = settled;
     let role = match decision {
         Decision::Approved(role) => Some(*role),
         Decision::Denied => None,
@@ -154,6 +207,7 @@ pub(crate) fn decide_pairing(
     if let Some(notice) = notice {
         insert_notice(tx, notice)?;
     }
+    end_cards(tx, code, outcomes, pressed_in)?;
     let accepted = match role {
         Some(_) => kept_message::accept_kept(tx, code, default_mode)?,
         None => None,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use avocet_protocol::bus::{Publish, PublishError};
-use avocet_protocol::chat::{Content, Cursor, Inbound, Outbound};
+use avocet_protocol::chat::{ChatAddress, Content, Cursor, Inbound, Outbound};
 use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey, DeliveryId, MessageId};
 use avocet_protocol::store::{Accepted, AcceptedAs, Enqueued};
 use parking_lot::Mutex;
@@ -16,6 +16,7 @@ use tokio::sync::watch;
 pub struct FakeBus {
     taken: watch::Sender<Vec<Inbound>>,
     ignored: watch::Sender<Vec<String>>,
+    withdrawn: watch::Sender<Vec<(ChatAddress, DedupeKey)>>,
     cursors: Mutex<Vec<Cursor>>,
     said: Mutex<Vec<(Outbound, DedupeKey)>>,
     open: watch::Sender<bool>,
@@ -30,6 +31,7 @@ impl Default for FakeBus {
         Self {
             taken: watch::Sender::default(),
             ignored: watch::Sender::default(),
+            withdrawn: watch::Sender::default(),
             cursors: Mutex::default(),
             said: Mutex::default(),
             open: watch::Sender::new(true),
@@ -59,6 +61,11 @@ impl FakeBus {
     /// Waits until `count` updates have been ignored, and returns the reasons.
     pub async fn ignored(&self, count: usize) -> Vec<String> {
         self.ignored.subscribe().wait_for(|ignored| ignored.len() >= count).await.unwrap().clone()
+    }
+
+    /// Waits until `count` messages have been taken back, and returns them.
+    pub async fn withdrawn(&self, count: usize) -> Vec<(ChatAddress, DedupeKey)> {
+        self.withdrawn.subscribe().wait_for(|taken| taken.len() >= count).await.unwrap().clone()
     }
 
     /// Refuses the next messages and ignored updates with these errors, beginning with the last
@@ -127,6 +134,12 @@ impl Publish for FakeBus {
         }
         let line = Outbound { address: inbound.address, content: line };
         self.send(line, inbound.key).await.map(|_| ())
+    }
+
+    async fn withdraw(&self, chat: &ChatAddress, key: &DedupeKey) -> Result<(), PublishError> {
+        self.passes().await;
+        self.withdrawn.send_modify(|withdrawn| withdrawn.push((chat.clone(), key.clone())));
+        Ok(())
     }
 
     async fn ignore(

@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
-use avocet_protocol::channel::CommandHelp;
+use avocet_protocol::channel::{CommandAccess, CommandHelp};
 use avocet_protocol::chat::{Content, Inbound};
 use avocet_protocol::clock::within;
 use avocet_protocol::ids::{IdError, PlatformId};
 use reqwest::Method;
 use serde_json::{Value, json};
 use serenity::builder::{CreateCommand, CreateCommandOption, CreateInteractionResponse};
+use serenity::model::Permissions;
 use serenity::model::application::{
     AuthorizingIntegrationOwner, AuthorizingIntegrationOwners, CommandDataOption,
     CommandDataOptionValue, CommandInteraction, CommandOptionType, CommandType,
@@ -30,6 +31,10 @@ use crate::routes::Route;
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Longest description of a command or an argument, in characters.
 const MAX_DESCRIPTION: usize = 100;
+/// The places of a command (Discord API, "Interaction Context Types").
+const SERVER: u8 = 0;
+const BOT_CHAT: u8 = 1;
+const CHAT_OF_OTHERS: u8 = 2;
 /// Longest name of a command, in characters.
 const MAX_NAME: usize = 32;
 /// Commands that, without an argument, only show something to their caller.
@@ -227,22 +232,31 @@ impl Discord {
         application_id: ApplicationId,
         commands: &[CommandHelp],
     ) -> Result<(), RestError> {
-        let commands = commands.iter().filter_map(slash_command);
+        let commands =
+            commands.iter().filter_map(|command| Some((command.access, slash_command(command)?)));
         let commands: Vec<Value> = commands
-            .filter_map(|command| serde_json::to_value(command).ok())
-            .map(|command| in_contexts(command, self.settings.user_install))
+            .filter_map(|(access, command)| Some((access, serde_json::to_value(command).ok()?)))
+            .map(|(access, command)| in_contexts(command, access, self.settings.user_install))
             .collect();
         let route = Route::Commands { application_id };
         self.rest.send(Method::PUT, route, &commands).await.map(|_| ())
     }
 }
 
-/// Offers a command also to people who have installed the bot for themselves (Discord API,
-/// "Interaction Contexts").
-fn in_contexts(mut command: Value, user_install: bool) -> Value {
+/// Offers a command where it works, and also to people who have installed the bot for themselves
+/// (Discord API, "Interaction Contexts"). In a server, Discord offers commands of owners to people who
+/// may manage the server; the server's settings can change that. The daemon checks each call anyway.
+fn in_contexts(mut command: Value, access: CommandAccess, user_install: bool) -> Value {
+    command["contexts"] = match access {
+        CommandAccess::OwnersInPrivate => json!([BOT_CHAT]),
+        _ if user_install => json!([SERVER, BOT_CHAT, CHAT_OF_OTHERS]),
+        _ => json!([SERVER, BOT_CHAT]),
+    };
+    if access == CommandAccess::Owners {
+        command["default_member_permissions"] = json!(Permissions::MANAGE_GUILD.bits().to_string());
+    }
     if user_install {
         command["integration_types"] = json!([0, 1]);
-        command["contexts"] = json!([0, 1, 2]);
     }
     command
 }
@@ -250,7 +264,7 @@ fn in_contexts(mut command: Value, user_install: bool) -> Value {
 /// Returns `None` for a name that the platform would refuse, because it would refuse all commands
 /// then.
 fn slash_command(command: &CommandHelp) -> Option<CreateCommand> {
-    let CommandHelp { name, argument, help } = command;
+    let CommandHelp { name, argument, choices, help, .. } = command;
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
     if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(allowed) {
         return None;
@@ -261,6 +275,8 @@ fn slash_command(command: &CommandHelp) -> Option<CreateCommand> {
         return Some(slash);
     }
     let option = CreateCommandOption::new(kind, "argument", description(argument, name));
+    let option =
+        choices.iter().fold(option, |option, choice| option.add_string_choice(*choice, *choice));
     Some(slash.add_option(option))
 }
 

@@ -45,7 +45,7 @@ fn convert(update: Value) -> Converted {
     let (channel, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
     let unmentioned = &BTreeSet::from([-1002]);
     let moves = &Moves::default();
-    let commands = &["id", "stop"].map(|name| CommandHelp { name, argument: "", help: "" });
+    let commands = &["id", "stop"].map(|name| CommandHelp::new(name, "", ""));
     let bot = BotIdentity {
         me: &me,
         channel: &channel,

@@ -47,7 +47,7 @@ pub(crate) fn convert_any(update: Update) -> Converted {
     let (channel, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
     let unmentioned = &BTreeSet::default();
     let moves = &Moves::default();
-    let commands = &["stop"].map(|name| CommandHelp { name, argument: "", help: "" });
+    let commands = &["stop"].map(|name| CommandHelp::new(name, "", ""));
     let bot = BotIdentity {
         me: &me,
         channel: &channel,

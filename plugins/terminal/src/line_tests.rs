@@ -78,7 +78,7 @@ fn search_finds_older_lines_with_the_words() {
 
 #[test]
 fn tab_completes_and_walks_through_the_candidates() {
-    let help = |name| CommandHelp { name, argument: "", help: "" };
+    let help = |name| CommandHelp::new(name, "", "");
     let completer = Completer::new(["status", "stop", "think"].map(help), None);
     let mut line = InputLine::new(LineHistory::default(), completer);
     assert_eq!(pressed(&mut line, &[text("/th"), Key::Tab]), "/think |");

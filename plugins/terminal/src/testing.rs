@@ -35,7 +35,7 @@ impl TerminalEmulator {
 
     /// The parts of a screen on this terminal.
     pub(crate) fn parts(&self, look: Look) -> LiveParts {
-        let help = |name| CommandHelp { name, argument: "", help: "do it" };
+        let help = |name| CommandHelp::new(name, "", "do it");
         let parser = self.parser.clone();
         LiveParts {
             out: Box::new(self.clone()),

@@ -203,6 +203,8 @@ pub struct SettledPairing {
     pub decision: Decision,
     /// The message to the stranger, if any.
     pub notice: Option<Planned>,
+    /// The texts that take the places of the cards in the owners' chats, in one chunk each.
+    pub outcomes: Vec<Planned>,
 }
 
 /// A private chat that is linked to the session of another chat.

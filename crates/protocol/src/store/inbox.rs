@@ -9,7 +9,7 @@ use crate::access::{ChatLink, PersonId, SettledPairing, Trust};
 use crate::bus::QueueMode;
 use crate::chat::{ChatAddress, Cursor, LoggedInbound, NewInbound, Planned, SessionId};
 use crate::ids::{
-    AccountName, ChannelName, MemoryId, MessageId, PlatformId, SenderId, TurnId, WaitId,
+    AccountName, ChannelName, DedupeKey, MemoryId, MessageId, PlatformId, SenderId, TurnId, WaitId,
 };
 use crate::model::VoiceMode;
 use crate::session::SessionSetting;
@@ -32,6 +32,10 @@ pub trait Inbox: fmt::Debug + Send + Sync {
     ///
     /// [`Inbound::corrects`]: crate::chat::Inbound::corrects
     async fn correct(&self, message: &NewInbound, cursor: Option<&Cursor>) -> Result<Correction>;
+
+    /// Ends a message that its platform has deleted, with its corrections. Ends the turn too that works
+    /// for these alone. Returns what the caller has to stop; `None` if nothing has changed.
+    async fn withdraw(&self, chat: &ChatAddress, key: &DedupeKey) -> Result<Option<Withdrawn>>;
 
     /// Counts an update that is not for the agent (`reason`) and moves the cursor.
     async fn ignore(
@@ -70,6 +74,15 @@ pub trait Inbox: fmt::Debug + Send + Sync {
 
     /// Ends a message whose sender may no longer be answered, and commits the notice for its chat.
     async fn drop_message(&self, message: MessageId, notice: Option<&Planned>) -> Result<()>;
+}
+
+/// A message that was taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Withdrawn {
+    /// The session of the message.
+    pub session: SessionId,
+    /// The turns that were ended, whose workers have to stop.
+    pub ended: Vec<TurnId>,
 }
 
 /// The result of handing a message to the log.

@@ -1,9 +1,10 @@
 //! Finds the command that a person means.
 
+use avocet_protocol::channel::CommandAccess;
 use avocet_protocol::chat::ChatKind;
 use avocet_text::nearest;
 
-use super::{COMMANDS, ChatCommand, CommandAccess, CommandVerb};
+use super::list::{COMMANDS, ChatCommand, CommandVerb};
 
 /// Other names of commands, as other programs have them.
 const OTHER_NAMES: [(&str, &str); 2] = [("clear", "new"), ("cost", "usage")];
@@ -23,7 +24,7 @@ pub(super) fn find_permitted(
     if known.is_for(is_owner, chat) {
         return Ok(known.verb);
     }
-    let only = match known.access {
+    let only = match known.shown.access {
         CommandAccess::OwnersInPrivate => ", and only in a private chat",
         CommandAccess::Owners | CommandAccess::Everybody => "",
     };

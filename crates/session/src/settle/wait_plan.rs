@@ -2,7 +2,7 @@
 
 use avocet_protocol::access::Roles;
 use avocet_protocol::bus::Destinations;
-use avocet_protocol::chat::{ChatAddress, Content, LoggedInbound, Planned};
+use avocet_protocol::chat::{ChatAddress, ChatKind, Content, LoggedInbound, Notice, Planned};
 use avocet_protocol::ids::CallId;
 use avocet_protocol::store::{NewWait, StoreError, task_name};
 use avocet_protocol::tool::{WaitKind, WaitRequest};
@@ -24,17 +24,28 @@ pub(super) async fn plan_wait(
         // A model wrote this text, so show it unchanged.
         WaitKind::Answer | WaitKind::Child => of_schedule(turn, prompt.clone()),
     });
-    let prompt = to.zip(asked.as_ref()).and_then(|(to, asked)| parts.plan_message(to, asked));
     let notices = match request.kind {
         WaitKind::Approval => plan_owners_notices(parts, to, asked.as_ref()),
         WaitKind::Answer | WaitKind::Child | WaitKind::Choice => Vec::new(),
     };
+    let owner = notices.first().map(|notice| parts.bus.name_of_owner(&notice.address));
+    let asked = to.zip(asked).map(|(to, asked)| match request.kind {
+        _ if !is_members(parts, to) => asked,
+        WaitKind::Approval => owner.as_deref().map_or(asked, owner_asked),
+        WaitKind::Choice => Content { choices: asked.choices, ..interrupted_step() },
+        WaitKind::Answer | WaitKind::Child => asked,
+    });
+    let prompt = to.zip(asked.as_ref()).and_then(|(to, asked)| parts.plan_message(to, asked));
     let can_edit = |chat: &&ChatAddress| {
         let channel = parts.channels.channel_of(chat);
         let can_edit = channel.is_some_and(|channel| channel.capabilities().can_edit);
         request.kind != WaitKind::Child && can_edit
     };
-    let asked_in = prompt.iter().chain(&notices).map(|message| &message.address);
+    // An outcome shows the call, which a plain question leaves out.
+    let is_plain = to.is_some_and(|to| is_members(parts, to))
+        && matches!(request.kind, WaitKind::Approval | WaitKind::Choice);
+    let shown_in = prompt.iter().filter(|_| !is_plain);
+    let asked_in = shown_in.chain(&notices).map(|message| &message.address);
     let editable = asked_in.filter(can_edit).cloned().collect();
     Ok(NewWait {
         id,
@@ -48,6 +59,28 @@ pub(super) async fn plan_wait(
         shown: request.shown,
         editable,
     })
+}
+
+/// Returns `true` for the private chat of a person who is no owner. Such a person can decide nothing
+/// about a call, and reads no words of the program.
+fn is_members(parts: &SessionParts, to: &LoggedInbound) -> bool {
+    let inbound = &to.message.inbound;
+    inbound.chat == ChatKind::Private && !parts.bus.is_owners_chat(&inbound.address)
+}
+
+/// Says that an owner decides.
+fn owner_asked(name: &str) -> Content {
+    let text =
+        format!("I may do this only with permission. {name} has been asked, and I go on then.");
+    Notice::OwnerAsked.with_text(text)
+}
+
+/// Asks about an interrupted call without its name and arguments.
+fn interrupted_step() -> Content {
+    Notice::InterruptedPlain.with_text(
+        "I was interrupted while I worked for you, and do not know whether my last step took effect. \
+         Shall I do it again?",
+    )
 }
 
 /// Names the task in the prompt of a child.

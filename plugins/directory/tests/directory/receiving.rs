@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::bus::{Publish, PublishError};
-use avocet_protocol::chat::{ChatKind, Content, Cursor, Inbound, Outbound};
+use avocet_protocol::chat::{ChatAddress, ChatKind, Content, Cursor, Inbound, Outbound};
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey};
 use avocet_protocol::store::{Accepted, Enqueued};
@@ -99,6 +99,10 @@ impl Publish for DyingBus {
 
     async fn decline(&self, _: Inbound, _: Content) -> Result<(), PublishError> {
         unreachable!("the channel can read all that it accepts")
+    }
+
+    async fn withdraw(&self, _: &ChatAddress, _: &DedupeKey) -> Result<(), PublishError> {
+        unreachable!("the channel reports no deleted message")
     }
 
     async fn ignore(

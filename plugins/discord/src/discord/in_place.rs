@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use avocet_protocol::LruMap;
 use avocet_protocol::channel::SendError;
-use avocet_protocol::chat::{Content, Delivery, Receipt};
+use avocet_protocol::chat::{Content, Delivery, Notice, Receipt};
 use avocet_protocol::clock::{Clock, Timestamp, within};
 use parking_lot::Mutex;
 use reqwest::Method;
@@ -303,7 +303,7 @@ impl Discord {
         if self.commands.noted.lock().contains(&id) {
             return Ok(Some(Receipt { platform_id: None }));
         }
-        let content = Content { reply_to: None, ..Content::text(NOT_SHOWN) };
+        let content = Content { reply_to: None, ..Notice::LateAnswer.with_text(NOT_SHOWN) };
         let nonce = format!("note{id}");
         let note = Delivery { content, nonce, files: Vec::new(), ..delivery.clone() };
         let channel = self.target(&delivery.address).await?;

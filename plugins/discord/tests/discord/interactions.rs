@@ -22,6 +22,9 @@ async fn commands_are_registered_once() {
     let argument = &offered[1]["options"][0];
     assert_eq!((&argument["type"], &argument["required"]), (&json!(3), &json!(false)));
     assert_eq!(argument["description"], "[mode]");
+    assert_eq!(argument["choices"], json!([{ "name": "steer", "value": "steer" }]));
+    assert_eq!(offered[0]["contexts"], json!([0, 1]));
+    assert_eq!(offered[1]["contexts"], json!([1]), "only in private chats");
 
     world.platform.invalidate_session(false);
     world.connected_again(2).await;

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_discord::{Discord, DiscordConfig};
-use avocet_protocol::channel::{ChannelContext, ChannelError, CommandHelp};
+use avocet_protocol::channel::{ChannelContext, ChannelError, CommandAccess, CommandHelp};
 use avocet_protocol::chat::{ChatAddress, Content, Delivery};
 use avocet_protocol::ids::DeliveryId;
 use avocet_testkit::discord::{DiscordFake, Route};
@@ -40,8 +40,12 @@ const ANN: u64 = 77;
 const BOB: u64 = 88;
 
 const COMMANDS: [CommandHelp; 2] = [
-    CommandHelp { name: "stop", argument: "", help: "stop what I am doing" },
-    CommandHelp { name: "queue", argument: "[mode]", help: "what happens to messages" },
+    CommandHelp::new("stop", "", "stop what I am doing"),
+    CommandHelp {
+        choices: &["steer"],
+        access: CommandAccess::OwnersInPrivate,
+        ..CommandHelp::new("queue", "[mode]", "what happens to messages")
+    },
 ];
 
 struct World {

@@ -27,15 +27,11 @@ pub struct Completer {
 
 /// Commands of the terminal itself.
 pub(crate) const OWN_COMMANDS: [CommandHelp; 5] = [
-    CommandHelp { name: "quit", argument: "", help: "leave this chat" },
-    CommandHelp { name: "resume", argument: "[name]", help: "open another conversation" },
-    CommandHelp {
-        name: "rewind",
-        argument: "[number]",
-        help: "say an earlier message differently",
-    },
-    CommandHelp { name: "sessions", argument: "", help: "list the other conversations" },
-    CommandHelp { name: "title", argument: "TEXT", help: "give this conversation a title" },
+    CommandHelp::new("quit", "", "leave this chat"),
+    CommandHelp::new("resume", "[name]", "open another conversation"),
+    CommandHelp::new("rewind", "[number]", "say an earlier message differently"),
+    CommandHelp::new("sessions", "", "list the other conversations"),
+    CommandHelp::new("title", "TEXT", "give this conversation a title"),
 ];
 
 impl Completer {
@@ -131,7 +127,7 @@ mod tests {
         for name in ["a.txt", "src/lib.rs", "src/Line.rs", ".hidden", "two words", "b\u{1b}[31m"] {
             fs::write(root.join(name), "").unwrap();
         }
-        let help = |name| CommandHelp { name, argument: "", help: "" };
+        let help = |name| CommandHelp::new(name, "", "");
         let commands = [help("status"), help("stop")];
         let completer = Completer::new(commands, Some(root.to_owned()));
         let table: [(&str, &[&str]); 11] = [

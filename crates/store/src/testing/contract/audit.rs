@@ -206,6 +206,7 @@ pub async fn audit_records_changes_of_access_and_their_author(backend: &impl Bac
         code: PairingCode::from_bits(bits),
         decision,
         notice: None,
+        outcomes: Vec::new(),
     };
     let person: PersonId = "telegram:main:8".parse().unwrap();
     let chat: ChatAddress = "telegram:main:8".parse().unwrap();

@@ -274,6 +274,31 @@ pub async fn correct_replaces_a_waiting_message(backend: &impl Backend) {
     assert_eq!(world.claim(&a).await, Claim::Nothing);
 }
 
+/// A deleted message is not answered, and the turn for it alone ends. A turn for several goes on.
+pub async fn withdraw_ends_a_waiting_message_or_the_turn_for_it_alone(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let inbox = &world.ports.inbox;
+    let a = session("a");
+    let chat = a.address();
+    let [first, second, third] =
+        ["first", "second", "third"].map(|text| message(&a, text, InboundKind::Text));
+    let ids = [world.accept(&first).await.id, world.accept(&second).await.id];
+    let gone = inbox.withdraw(&chat, &second.inbound.key).await.unwrap().unwrap();
+    assert_eq!((gone.session, gone.ended), (a.clone(), Vec::new()));
+    let turn = world.take(&a).await;
+    assert_eq!(turn.origin.messages().len(), 1, "the deleted message is left out");
+    let gone = inbox.withdraw(&chat, &first.inbound.key).await.unwrap().unwrap();
+    assert_eq!(gone.ended, [turn.id]);
+    for id in ids {
+        let status = world.ports.query.message(id).await.unwrap().unwrap();
+        assert_eq!(status.outcome, Some(Outcome::Stopped));
+    }
+    assert_eq!(world.claim(&a).await, Claim::Nothing);
+    for known in [&first, &third] {
+        assert_eq!(inbox.withdraw(&chat, &known.inbound.key).await, Ok(None), "nothing is open");
+    }
+}
+
 /// The edit of a comment leaves the messages that were forwarded with it.
 pub async fn correct_keeps_what_was_forwarded_with_the_message(backend: &impl Backend) {
     let world = World::new(backend).await;

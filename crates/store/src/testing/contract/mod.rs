@@ -169,6 +169,7 @@ rules! {
         ignore_counts_the_update_and_moves_the_cursor
         accept_keeps_messages_unchanged_and_cursors_by_scope
         correct_replaces_a_waiting_message
+        withdraw_ends_a_waiting_message_or_the_turn_for_it_alone
         correct_keeps_what_was_forwarded_with_the_message
         correct_adds_a_message_while_the_original_is_being_answered
         correct_absorbs_an_edit_that_the_message_arrived_with
@@ -410,6 +411,7 @@ rules! {
     people:
         add_pairing_stores_a_code_with_its_hint
         decide_accepts_one_decision_per_code
+        decide_ends_the_cards_of_all_owners
         decide_accepts_the_kept_message_of_an_admitted_stranger
         settle_command_decides_links_and_unlinks
         remove_person_removes_links_chats_and_codes_of_the_person

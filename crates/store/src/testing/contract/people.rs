@@ -3,7 +3,9 @@
 use avocet_protocol::access::{
     ChatLink, Decision, DecisionEffect, Pairing, PairingCode, PersonId, Role, SettledPairing,
 };
-use avocet_protocol::chat::{ChatAddress, Content, Inbound, InboundKind, NewInbound, SessionId};
+use avocet_protocol::chat::{
+    ChatAddress, Choice, Content, Inbound, InboundKind, NewInbound, SessionId,
+};
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::store::{
     AcceptedAs, Claim, CommandAction, CommandEffect, CommandReply, NewWait,
@@ -39,6 +41,7 @@ fn settled(bits: u128, decision: Decision) -> SettledPairing {
         code: code(bits),
         decision,
         notice: Some(planned(&session("a"), &["welcome"])),
+        outcomes: Vec::new(),
     }
 }
 
@@ -56,6 +59,30 @@ pub async fn add_pairing_stores_a_code_with_its_hint(backend: &impl Backend) {
     let known = world.ports.people.stored_access().await.unwrap().pairings;
     assert_eq!(known, [pairing(2, 200), pairing(3, 300)]);
     assert_eq!(world.delivered_texts(&session("a")).await, ["hint"]);
+}
+
+/// The cards of all owners end in place, except the card whose press has its own reply.
+pub async fn decide_ends_the_cards_of_all_owners(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let people = &world.ports.people;
+    let card = |chat: &str| {
+        let mut card = planned(&session(chat), &["let them in?"]);
+        card.chunks[0].choices = vec![Choice::new("Approve", "/pair approve")];
+        card
+    };
+    let messages = [planned(&session("c"), &["hint"]), card("a"), card("b")];
+    people.add_pairing(&pairing(1, 1), &messages, Timestamp(0)).await.unwrap();
+    let outcome = |chat: &str| planned(&session(chat), &["let in at {time}"]);
+    let outcomes = vec![outcome("a"), outcome("b"), outcome("d")];
+    let settled = SettledPairing { outcomes, notice: None, ..settled(1, Decision::Denied) };
+    people.decide(&settled).await.unwrap();
+    for chat in ["a", "b"] {
+        let texts = world.delivered_texts(&session(chat)).await;
+        let [asked, ended] = &texts[..] else { panic!("{texts:?}") };
+        assert_eq!(asked, "let them in?");
+        assert!(ended.starts_with("let in at ") && !ended.contains('{'), "{ended}");
+    }
+    assert_eq!(world.delivered_texts(&session("d")).await, Vec::<String>::new(), "no card there");
 }
 
 /// A code is decided once, and the same transaction informs the stranger.
