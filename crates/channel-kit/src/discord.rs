@@ -1,8 +1,10 @@
 //! Writes styled text in Discord's dialect of Markdown; all other characters are escaped.
 
 mod escape;
+mod marks;
 mod writer;
 
+pub use marks::DiscordMark;
 use writer::{WrittenMarkdown, write};
 
 use crate::render::{read_written, render_with_headings};
@@ -42,6 +44,7 @@ pub fn size(styled: &Styled) -> usize {
 /// Writes Discord's Markdown that shows exactly the text and its styles. All other characters with
 /// a meaning are escaped, so that the text mentions no user. Links stand in angle brackets, so that
 /// Discord shows no preview.
+/// Marks of channels, emojis and times stay, which notify no one.
 ///
 /// [`styled`] reads the same text from the result, with no-break spaces for the indentation of
 /// lines. Discord cannot show three things as they are:

@@ -38,15 +38,16 @@ pub(crate) fn preview_chunks(reply: &Content, numbered: bool) -> Vec<Content> {
     in_place(reply, plan_preview_styled(reply, &discord::styled(reply), limit(), numbered))
 }
 
-/// Composes the message of a chunk: its text, with its poll or its choices. No one is notified.
-pub(crate) fn draft(delivery: &Delivery, text: &str) -> CreateMessage {
+/// Composes the message of a chunk: its text, with its poll or its choices. No one is notified, except
+/// the author of the message replied to if `pings` is `true`.
+pub(crate) fn draft(delivery: &Delivery, text: &str, pings: bool) -> CreateMessage {
     let message = match poll(&delivery.content) {
         Some(poll) => CreateMessage::new().poll(poll),
         None => CreateMessage::new(),
     };
     message
         .content(text)
-        .allowed_mentions(CreateAllowedMentions::new().replied_user(false))
+        .allowed_mentions(CreateAllowedMentions::new().replied_user(pings))
         .flags(MessageFlags::SUPPRESS_EMBEDS)
         .components(buttons(&delivery.content.choices))
 }

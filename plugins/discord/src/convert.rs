@@ -18,6 +18,7 @@ use crate::cards::{CARD, card_text};
 use crate::channels::DiscordChannel;
 use crate::discord::attachments;
 use crate::discord::threads::Threads;
+use crate::names::KnownNames;
 
 /// The kind of a message without content, in the reply to it.
 const EMPTY: &str = "an empty one, or one whose content Discord does not show me";
@@ -42,6 +43,7 @@ pub(crate) struct BotIdentity<'a> {
     pub(crate) spoken: Option<&'a KnownSet<ChannelId>>,
     pub(crate) threads: Threads,
     pub(crate) commands: &'a [CommandHelp],
+    pub(crate) names: &'a KnownNames,
 }
 
 /// The version of a message that an event reports.
@@ -215,7 +217,7 @@ impl BotIdentity<'_> {
         while let Some(rest) = marks(self.user).iter().find_map(|mark| text.strip_prefix(mark)) {
             text = rest.trim_start();
         }
-        let mut text = text.to_owned();
+        let mut text = self.names.with_names(text);
         for user in mentions {
             for mark in marks(user.id) {
                 text = text.replace(&mark, &format!("@{}", display_name(user)));
@@ -284,7 +286,7 @@ fn forwarded(message: &Message) -> Option<&MessageSnapshot> {
     message.message_snapshots.first().filter(|_| is_forward)
 }
 
-fn key_of(message: MessageId) -> Result<DedupeKey, IdError> {
+pub(crate) fn key_of(message: MessageId) -> Result<DedupeKey, IdError> {
     DedupeKey::parse(&format!("m{message}"))
 }
 

@@ -22,7 +22,7 @@ const LISTENS: u64 = 77;
 
 fn with_bot<T>(answer_all: bool, with: impl FnOnce(BotIdentity<'_>) -> T) -> T {
     let (channel, account) = ("discord".parse().unwrap(), "main".parse().unwrap());
-    let commands = [CommandHelp { name: "stop", argument: "", help: "stop" }];
+    let commands = [CommandHelp::new("stop", "", "stop")];
     with(BotIdentity {
         user: UserId::new(42),
         channel: &channel,
@@ -32,6 +32,7 @@ fn with_bot<T>(answer_all: bool, with: impl FnOnce(BotIdentity<'_>) -> T) -> T {
         spoken: None,
         threads: Threads::Off,
         commands: &commands,
+        names: &KnownNames::default(),
     })
 }
 

@@ -40,6 +40,8 @@ pub struct Discord {
     pub(crate) closed_chats: ChannelSet,
     /// Channels that take no voice messages.
     pub(crate) voiceless: ChannelSet,
+    /// Channels in which the bot may not react.
+    pub(crate) unreactive: ChannelSet,
     pub(crate) uploads: UploadLimits,
     pub(crate) commands: CommandAnswers,
     pub(crate) task_threads: TaskThreads,
@@ -84,6 +86,7 @@ impl Discord {
             closed_histories: ChannelSet::default(),
             closed_chats: ChannelSet::default(),
             voiceless: ChannelSet::default(),
+            unreactive: ChannelSet::default(),
             uploads: UploadLimits::default(),
             commands: CommandAnswers::default(),
             task_threads: TaskThreads::default(),

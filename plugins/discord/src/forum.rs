@@ -124,7 +124,8 @@ impl Discord {
             return Ok(sent);
         }
         self.rest.limits.check(forum, self.clock.elapsed())?;
-        let mut post = json!({ "name": heading.title, "message": compose::draft(delivery, &text) });
+        let mut post =
+            json!({ "name": heading.title, "message": compose::draft(delivery, &text, false) });
         if !heading.tags.is_empty() {
             post["applied_tags"] = json!(self.tags(forum, &heading.tags).await?);
         }

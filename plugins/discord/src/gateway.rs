@@ -45,6 +45,7 @@ const QUEUE_EVENTS: usize = 256;
 /// Names of events (Discord API, "Gateway Events").
 pub(crate) const MESSAGE_CREATE: &str = "MESSAGE_CREATE";
 pub(crate) const MESSAGE_UPDATE: &str = "MESSAGE_UPDATE";
+pub(crate) const MESSAGE_DELETE: &str = "MESSAGE_DELETE";
 pub(crate) const INTERACTION_CREATE: &str = "INTERACTION_CREATE";
 
 /// An event of the gateway.

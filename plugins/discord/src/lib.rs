@@ -21,6 +21,7 @@ mod history;
 mod interactions;
 mod lenient;
 mod limits;
+mod names;
 mod outcome;
 mod post_heading;
 mod presence;

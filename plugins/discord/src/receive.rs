@@ -3,6 +3,7 @@
 
 mod background;
 mod catch_up;
+mod deletions;
 mod early_commands;
 mod gaps;
 mod member_roles;
@@ -36,13 +37,15 @@ use crate::convert::BotIdentity;
 use crate::discord::reactions::ReactionChange;
 use crate::discord::threads::Threads;
 use crate::gateway::{
-    self, BotIds, GatewayClient, INTERACTION_CREATE, LiveEvent, MESSAGE_CREATE, MESSAGE_UPDATE,
-    SessionEvent,
+    self, BotIds, GatewayClient, INTERACTION_CREATE, LiveEvent, MESSAGE_CREATE, MESSAGE_DELETE,
+    MESSAGE_UPDATE, SessionEvent,
 };
 use crate::interactions::{InteractionKind, UserInteraction};
+use crate::names::KnownNames;
 use crate::{Discord, lenient};
 
 use background::BackgroundRequest;
+use deletions::MESSAGE_DELETE_BULK;
 use gaps::Gaps;
 use member_roles::MemberRoles;
 use positions::ReadPositions;
@@ -56,6 +59,9 @@ use user_reactions::UserReactions;
 
 /// Prefixes of events that belong to our intents, but are ignored.
 const IGNORED_PREFIXES: [&str; 5] = ["CHANNEL_", "GUILD_", "MESSAGE_", "STAGE_", "THREAD_"];
+
+/// Prefixes of events that show the names of channels and roles.
+const NAMING_PREFIXES: [&str; 3] = ["CHANNEL_", "GUILD_", "THREAD_"];
 
 /// Receives the events of a bot.
 pub(crate) struct Receiver<'a> {
@@ -78,6 +84,8 @@ pub(crate) struct Receiver<'a> {
     /// Threads in which the bot has written.
     spoken: KnownSet<ChannelId>,
     posts: ForumPosts,
+    /// The names of channels and roles.
+    names: KnownNames,
     recent: RecentMessages,
     /// Channels whose history was read for a mention, or refused, since the start.
     read_histories: KnownSet<ChannelId>,
@@ -98,8 +106,8 @@ enum ReceiverInput {
     Finished(FinishedRequest),
     /// The answer to a message has ended.
     Ended(ReactionChange),
-    /// A background request has ended. It may have changed the reactions of a message.
-    Made(Option<MessageId>),
+    /// A background request has ended. It may have changed reactions in a channel.
+    Made(Option<ChannelId>),
     /// A request may be due.
     Due,
 }
@@ -148,6 +156,7 @@ impl<'a> Receiver<'a> {
             commands_registered: false,
             spoken: KnownSet::default(),
             posts: ForumPosts::default(),
+            names: KnownNames::default(),
             recent: RecentMessages::new(discord.settings.earlier_messages, MAX_KNOWN),
             read_histories: KnownSet::default(),
             unmentioned: KnownSet::default(),
@@ -194,7 +203,7 @@ impl<'a> Receiver<'a> {
                     self.react(change);
                 }
                 (ReceiverInput::Made(reacted), _) => {
-                    let next = reacted.and_then(|message| self.reacting.finish(message));
+                    let next = reacted.and_then(|channel| self.reacting.finish(channel));
                     self.background.extend(next.map(BackgroundRequest::React));
                 }
                 // Input before a session is ignored.
@@ -207,7 +216,7 @@ impl<'a> Receiver<'a> {
         &self,
         events: &flume::Receiver<SessionEvent>,
         in_flight: &mut (impl Stream<Item = FinishedRequest> + Unpin),
-        background: &mut (impl Stream<Item = Option<MessageId>> + Unpin),
+        background: &mut (impl Stream<Item = Option<ChannelId>> + Unpin),
     ) -> Result<ReceiverInput, Stopped> {
         let clock = &self.context.clock;
         let due = self.schedule.due().map(|due| due.saturating_sub(clock.elapsed()));
@@ -232,9 +241,13 @@ impl<'a> Receiver<'a> {
     }
 
     async fn dispatch(&mut self, bot: BotIds, name: &str, data: Value) -> Result<(), Stopped> {
+        if NAMING_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
+            self.names.learn_from(name, &data);
+        }
         match name {
             MESSAGE_CREATE => self.handle_raw_message(bot, &data).await,
             MESSAGE_UPDATE => self.handle_update(bot, &data).await,
+            MESSAGE_DELETE | MESSAGE_DELETE_BULK => self.handle_deletion(bot, &data).await,
             "MESSAGE_REACTION_ADD" => {
                 self.note_reaction(bot, &data);
                 Ok(())
@@ -358,6 +371,7 @@ impl<'a> Receiver<'a> {
             spoken: (!settings.thread_mention).then_some(&self.spoken),
             threads: settings.threads,
             commands: self.context.commands.as_ref(),
+            names: &self.names,
         }
     }
 }

@@ -5,9 +5,11 @@
 //! time, the channel's history is searched before a message is created.
 
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 use avocet_protocol::channel::SendError;
 use avocet_protocol::chat::{ChatAddress, Delivery, Receipt};
+use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::PlatformId;
 use reqwest::Method;
 use serde::Deserialize;
@@ -24,6 +26,8 @@ use crate::sent_message::SentMessage;
 use crate::voice_message::OpusRecording;
 use crate::{Discord, compose, convert};
 
+/// Age of a message from which its answer notifies the author: people have looked away by then.
+const PINGS_AFTER: Duration = Duration::from_mins(2);
 const UNKNOWN_MESSAGE: isize = 10_008;
 /// Codes of refusals of a reply in a channel with a history that the bot may not read.
 const CLOSED_HISTORY: [isize; 2] = [160_002, 160_009];
@@ -147,7 +151,8 @@ impl Discord {
     ) -> Result<SentMessage, SendError> {
         self.rest.limits.check(channel_id, self.clock.elapsed())?;
         let nonce = Nonce::String(nonce);
-        let message = compose::draft(delivery, text).nonce(nonce).enforce_nonce(true);
+        let pings = self.pings(delivery);
+        let message = compose::draft(delivery, text, pings).nonce(nonce).enforce_nonce(true);
         let reference = self.reference(channel_id, delivery);
         let is_reply = reference.is_some();
         let reply = reference.into_iter().fold(message.clone(), CreateMessage::reference_message);
@@ -167,6 +172,16 @@ impl Discord {
         let answer = answer.map_err(outcome)?;
         self.note_sent(channel_id, &answer);
         answer.read_sent().map_err(|fault| self.outcome(&fault))
+    }
+
+    /// Returns `true` if the author of the message replied to is notified: of a question, and of an
+    /// answer that took long.
+    fn pings(&self, delivery: &Delivery) -> bool {
+        let replied = delivery.content.reply_to.as_ref().and_then(convert::message_of);
+        let Some(replied) = replied.filter(|_| self.settings.ping) else { return false };
+        let written = Timestamp(replied.created_at().unix_timestamp() * 1000);
+        let is_late = written.until(self.clock.now()) >= PINGS_AFTER;
+        is_late || !delivery.content.choices.is_empty()
     }
 
     /// Notes that a message was sent, and the end of the channel's limit.

@@ -26,6 +26,8 @@ pub(crate) struct BotSettings {
     pub(crate) unmentioned: BTreeSet<ChannelId>,
     /// `true` if people can install the bot for themselves.
     pub(crate) user_install: bool,
+    /// `true` if an answer that took long notifies its asker.
+    pub(crate) ping: bool,
     /// `true` if the bot shows what it does.
     pub(crate) presence: bool,
     pub(crate) reactions: ReactionEmojis,
@@ -58,6 +60,7 @@ impl BotSettings {
             allow: config.allow.iter().chain(&config.owners).copied().collect(),
             answer_all: config.answer_all,
             unmentioned: channels.unmentioned,
+            ping: config.ping,
             presence: config.presence,
             user_install: config.user_install,
             reactions: ReactionEmojis {

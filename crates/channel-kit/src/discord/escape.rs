@@ -1,5 +1,7 @@
 //! Escapes text so that Discord and CommonMark show it literally.
 
+use super::marks::DiscordMark;
+
 /// Characters that have a meaning anywhere.
 const EVERYWHERE: &str = "\\*_`~|<[]";
 
@@ -27,6 +29,13 @@ pub(super) fn push(out: &mut String, text: &str, position: TextPosition) {
             rest = &rest[address.len()..];
             continue;
         }
+        if c == '<'
+            && let Some(length) = quiet_mark(rest)
+        {
+            out.push_str(&rest[..length]);
+            rest = &rest[length..];
+            continue;
+        }
         let after = &rest[c.len_utf8()..];
         if means_something(c, after) {
             out.push('\\');
@@ -34,6 +43,17 @@ pub(super) fn push(out: &mut String, text: &str, position: TextPosition) {
         out.push(c);
         rest = after;
     }
+}
+
+/// Returns the length of the mark that `text` begins with, if Discord may show it in its own way: it
+/// notifies no one.
+fn quiet_mark(text: &str) -> Option<usize> {
+    let (mark, length) = DiscordMark::leading(text)?;
+    let is_quiet = match mark {
+        DiscordMark::Channel(_) | DiscordMark::Emoji(_) | DiscordMark::Time => true,
+        DiscordMark::Role(_) => false,
+    };
+    is_quiet.then_some(length)
 }
 
 fn means_something(c: char, after: &str) -> bool {

@@ -15,6 +15,8 @@ pub const CHANNEL_WINDOW: Duration = Duration::from_secs(5);
 /// Maximum number of requests of a bot per second, all together (Rate Limits, API reference).
 pub const GLOBAL_LIMIT: u32 = 50;
 const GLOBAL_WINDOW: Duration = Duration::from_secs(1);
+/// Time between two reactions in one channel.
+const REACTION_WINDOW: Duration = Duration::from_millis(250);
 
 /// Requests with a common limit: the same route, and the same first id in the path.
 type Bucket = (Route, u64);
@@ -75,7 +77,8 @@ impl EnforcedLimits {
         let (limit, length) = limit(call.route);
         let bucket = (call.route, call.major);
         if !self.on {
-            let (remaining, reset, reset_after) = (limit - 1, now.after(length), length);
+            let remaining = limit.saturating_sub(1).max(1);
+            let (reset, reset_after) = (now.after(length), length);
             return (Standing { bucket, limit, remaining, reset, reset_after }, Ok(()));
         }
         let window = self.buckets.entry(bucket).or_insert(Window { until: now, used: 0 });
@@ -114,6 +117,7 @@ fn limit(route: Route) -> (u32, Duration) {
         Route::CreateMessage | Route::EditMessage | Route::DeleteMessage | Route::Typing => {
             (CHANNEL_LIMIT, CHANNEL_WINDOW)
         }
+        Route::AddReaction | Route::RemoveReaction => (1, REACTION_WINDOW),
         _ => (GLOBAL_LIMIT, GLOBAL_WINDOW),
     }
 }

@@ -19,6 +19,9 @@ const ATTEMPTS: u32 = 3;
 /// Longest wait for a reaction.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
+/// Discord's codes for a missing access or right.
+const MISSING_RIGHT: [isize; 2] = [50001, 50013];
+
 /// The emojis with which the bot reacts; an empty text means no reaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ReactionEmojis {
@@ -30,7 +33,7 @@ pub(crate) struct ReactionEmojis {
 /// The changes of a message's reactions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReactionChange {
-    channel: ChannelId,
+    pub(crate) channel: ChannelId,
     pub(crate) message: MessageId,
     /// The emoji to add, if any.
     add: String,
@@ -104,19 +107,45 @@ impl Discord {
                 continue;
             }
             let route = Route::OwnReaction { channel_id: *channel, message_id: *message, emoji };
-            if let Err(fault) = self.send_reaction(&method, route).await {
-                tracing::debug!(error = %fault, emoji, "cannot change a reaction");
+            if self.unreactive.contains(*channel) {
+                return;
+            }
+            match self.send_reaction(&method, *channel, route).await {
+                Ok(()) => {}
+                Err(fault) if MISSING_RIGHT.iter().any(|code| fault.is_refused_with(*code)) => {
+                    tracing::info!(%channel, error = %fault, "the bot may not react in this channel; it \
+                        no longer tries. It needs the rights Read Message History and Add Reactions, \
+                        and a restart");
+                    self.unreactive.insert(*channel);
+                }
+                Err(fault) => tracing::debug!(error = %fault, emoji, "cannot change a reaction"),
             }
         }
     }
 
-    async fn send_reaction(&self, method: &Method, route: Route<'_>) -> Result<(), RestError> {
-        for _ in 1..ATTEMPTS {
+    /// Sends a change, and waits afterwards as long as the bucket of its channel is empty. The changes
+    /// of a channel come one after the other.
+    async fn send_reaction(
+        &self,
+        method: &Method,
+        channel: ChannelId,
+        route: Route<'_>,
+    ) -> Result<(), RestError> {
+        for attempt in 1.. {
             match self.rest.send(method.clone(), route, &json!({})).await {
-                Err(RestError::Wait(wait)) if wait <= LONGEST_WAIT => self.clock.sleep(wait).await,
-                sent => return sent.map(|_| ()),
+                Err(RestError::Wait(wait)) if wait <= LONGEST_WAIT && attempt < ATTEMPTS => {
+                    self.clock.sleep(wait).await;
+                }
+                Ok(sent) => {
+                    if let Some(wait) = sent.exhausted_for {
+                        tracing::debug!(%channel, ?wait, "the bucket of reactions is empty");
+                        self.clock.sleep(wait.min(LONGEST_WAIT)).await;
+                    }
+                    return Ok(());
+                }
+                Err(fault) => return Err(fault),
             }
         }
-        self.rest.send(method.clone(), route, &json!({})).await.map(|_| ())
+        Ok(())
     }
 }

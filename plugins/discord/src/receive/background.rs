@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serenity::model::id::MessageId;
+use serenity::model::id::ChannelId;
 
 use crate::Discord;
 use crate::discord::in_place::CommandAnswer;
@@ -20,8 +20,8 @@ pub(super) enum BackgroundRequest {
 }
 
 impl Discord {
-    /// Makes a request. Returns the message whose reactions it has changed, if any.
-    pub(super) async fn make_in_background(&self, request: BackgroundRequest) -> Option<MessageId> {
+    /// Makes a request. Returns the channel whose reactions it has changed, if any.
+    pub(super) async fn make_in_background(&self, request: BackgroundRequest) -> Option<ChannelId> {
         match request {
             BackgroundRequest::Acknowledge(command) => {
                 self.acknowledge_if_late(command).await;
@@ -33,7 +33,7 @@ impl Discord {
             }
             BackgroundRequest::React(change) => {
                 self.react(&change).await;
-                Some(change.message)
+                Some(change.channel)
             }
         }
     }

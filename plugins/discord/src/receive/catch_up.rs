@@ -21,7 +21,9 @@ use serenity::model::id::{ChannelId, GuildId, MessageId};
 
 use crate::channels::{ChannelInfo, DiscordChannel};
 use crate::fault::RestError;
-use crate::gateway::{BotIds, INTERACTION_CREATE, LiveEvent, MESSAGE_CREATE, MESSAGE_UPDATE};
+use crate::gateway::{
+    BotIds, INTERACTION_CREATE, LiveEvent, MESSAGE_CREATE, MESSAGE_DELETE, MESSAGE_UPDATE,
+};
 use crate::history::{HistoryPage, MAX_PAGE, message_id, readable_id};
 use crate::lenient;
 
@@ -111,8 +113,16 @@ impl Receiver<'_> {
     pub(super) fn hold_back(&mut self, bot: BotIds, event: LiveEvent) -> Option<LiveEvent> {
         let LiveEvent { name, data } = &event;
         let Ok(channel) = ChannelId::deserialize(&data["channel_id"]) else { return Some(event) };
-        if ![MESSAGE_CREATE, MESSAGE_UPDATE, INTERACTION_CREATE].contains(&name.as_str()) {
+        if ![MESSAGE_CREATE, MESSAGE_UPDATE, MESSAGE_DELETE, INTERACTION_CREATE]
+            .contains(&name.as_str())
+        {
             return Some(event);
+        }
+        if name == MESSAGE_DELETE {
+            // The message may be among the events that wait.
+            let Some(gap) = self.gaps.get_mut(channel) else { return Some(event) };
+            gap.hold(event);
+            return None;
         }
         self.learn_channel_type(channel, data);
         if name == MESSAGE_CREATE {

@@ -143,6 +143,35 @@ async fn f6_reaction_waits_as_long_as_the_platform_asks_and_is_given_up_after_a_
 }
 
 #[tokio::test]
+async fn f6_reactions_wait_for_the_bucket_of_their_channel_and_stop_where_the_right_is_missing() {
+    let world = world().await;
+    world.platform.limit_rates(true);
+    let _running = world.connected().await;
+    let messages = ["one", "two"].map(|text| world.platform.say(world.dm, ANN, text));
+    world.bus.taken(2).await;
+    world.platform.wait_for_reactions(messages[0], &["👀"]).await;
+    let pause = Duration::from_millis(250);
+    world.clock.sleeper_within(pause..=pause).await;
+    assert_eq!(world.platform.reactions(messages[1]), [""; 0], "the bucket is empty");
+    world.pass(pause);
+    world.platform.wait_for_reactions(messages[1], &["👀"]).await;
+    assert_eq!(world.platform.refusals(), [], "no 429");
+    world.clock.sleeper_within(pause..=pause).await;
+    world.platform.limit_rates(false);
+    world.pass(pause);
+
+    let missing = InjectedFault::Refuse(ApiError::missing_permissions());
+    world.platform.inject(On::route(Route::AddReaction), 1, missing);
+    let before = world.platform.calls(Route::AddReaction);
+    world.mention(world.channel, "one");
+    world.platform.wait_for_calls(Route::AddReaction, before + 1).await;
+    world.mention(world.channel, "two");
+    let last = world.platform.say(world.dm, ANN, "three");
+    world.platform.wait_for_reactions(last, &["👀"]).await;
+    assert_eq!(world.platform.calls(Route::AddReaction), before + 2, "not for `two`");
+}
+
+#[tokio::test]
 async fn reaction_to_a_message_that_is_received_again_is_not_repeated() {
     let world = world().await;
     let running = world.connected().await;

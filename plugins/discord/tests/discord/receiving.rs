@@ -108,6 +108,26 @@ async fn edit_is_published_as_a_correction() {
 }
 
 #[tokio::test]
+async fn deleted_message_is_withdrawn_and_no_longer_told() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    world.mention(world.channel, "are you there?");
+    world.bus.taken(1).await;
+    let secret = world.platform.say(world.channel, 99, "the door is 1234");
+    let asked = world.platform.say(world.dm, ANN, "hello");
+    let first = world.bus.taken(2).await.remove(1);
+    let delete = |channel: u64, ids: &[u64]| json!({ "channel_id": channel.to_string(), "ids": ids.iter().map(u64::to_string).collect::<Vec<_>>() });
+    let one = json!({ "channel_id": world.dm.to_string(), "id": asked.to_string() });
+    world.platform.push("MESSAGE_DELETE", &one);
+    world.platform.push("MESSAGE_DELETE_BULK", &delete(world.channel, &[secret]));
+    let withdrawn = world.bus.withdrawn(2).await;
+    assert_eq!(withdrawn[0], (first.address, first.key));
+    world.platform.post(UserMessage::new(world.channel, ANN, "what was it?").mention());
+    let next = world.bus.taken(3).await.remove(2);
+    assert!(!format!("{:?}", next.content.earlier).contains("1234"), "{:?}", next.content);
+}
+
+#[tokio::test]
 async fn link_preview_update_is_not_an_edit() {
     let world = World::new().await;
     let _running = world.connected().await;

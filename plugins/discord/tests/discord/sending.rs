@@ -66,6 +66,31 @@ async fn deliver_refers_to_the_replied_message_without_a_mention() {
 }
 
 #[tokio::test]
+async fn ping_notifies_only_the_asker_and_only_of_a_late_answer() {
+    for (ping, minutes, notified) in [(true, 3, 1), (true, 1, 0), (false, 3, 0)] {
+        let world = World::with(|config| config.ping = ping).await;
+        let said = world.platform.say(world.channel, ANN, "how long?");
+        world.pass(Duration::from_mins(minutes));
+        let reply_to = Some(format!("m{said}").parse().unwrap());
+        let text = Content::text("Long, <@77> and @everyone.");
+        let chunk = Content { reply_to, ..world.discord.plan(&text).remove(0) };
+        world.discord.deliver(&nth(1, world.channel, chunk)).await.unwrap();
+        assert_eq!(world.platform.mentioned().len(), notified, "{ping} {minutes}");
+        let allowed = &world.platform.requests(Route::CreateMessage)[0].body["allowed_mentions"];
+        assert_eq!(allowed["parse"], json!([]));
+    }
+}
+
+#[tokio::test]
+async fn marks_of_channels_and_times_reach_the_platform_as_they_are() {
+    let world = World::new().await;
+    let text = "see <#12> at <t:1700000000:R> <:tea:17>, not <@77> or <@&3>";
+    assert_eq!(world.say(world.channel, Content::text(text)).await, [Ok(())]);
+    let sent = &world.platform.requests(Route::CreateMessage)[0].body["content"];
+    assert_eq!(*sent, json!(r"see <#12> at <t:1700000000:R> <:tea:17>, not \<@77> or \<@&3>"));
+}
+
+#[tokio::test]
 async fn deliver_omits_the_reply_reference_where_the_history_is_closed() {
     let world = World::new().await;
     let said = world.platform.say(world.channel, ANN, "hello");
