@@ -1,6 +1,7 @@
 //! The people with access to a bot, from the keys of its table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use avocet_protocol::access::{Allow, AllowLists, GroupRules};
 use avocet_protocol::ids::{ChatId, IdError, SenderId};
@@ -9,9 +10,9 @@ use crate::GroupConfig;
 
 /// The keys of a bot's table that concern access. The ids are those of the platform.
 #[derive(Debug, Clone, Copy)]
-pub struct BotAccess<'c> {
+pub struct BotAccess<'c, Id> {
     /// People with access.
-    pub allow: &'c [u64],
+    pub allow: &'c [Id],
     /// Owners, who may be missing from `allow`.
     pub owners: &'c [u64],
     /// Settings of single groups, by group id.
@@ -20,26 +21,29 @@ pub struct BotAccess<'c> {
     pub pairing: bool,
 }
 
-impl BotAccess<'_> {
+impl<Id: Display> BotAccess<'_, Id> {
     /// Returns the access rule of the bot.
     ///
     /// # Errors
     /// [`IdError`] if the id of a group is malformed.
     pub fn rule(self) -> Result<Allow, IdError> {
-        let ids = |ids: &[u64]| ids.iter().map(|id| SenderId::parse(&id.to_string())).collect();
         let rules = |group: &GroupConfig| {
-            let allow = group.allow.as_deref().map(ids).transpose()?;
+            let allow = group.allow.as_deref().map(parse_ids).transpose()?;
             Ok(GroupRules { allow, owner_tools: group.owner_tools })
         };
         let groups = self.groups.iter().map(|(id, group)| Ok((ChatId::parse(id)?, rules(group)?)));
         Ok(Allow::Listed(AllowLists {
-            users: ids(self.allow)?,
-            owners: ids(self.owners)?,
+            users: parse_ids(self.allow)?,
+            owners: parse_ids(self.owners)?,
             roles: BTreeMap::new(),
             groups: groups.collect::<Result<_, IdError>>()?,
             pairing: self.pairing,
         }))
     }
+}
+
+fn parse_ids(ids: &[impl Display]) -> Result<BTreeSet<SenderId>, IdError> {
+    ids.iter().map(|id| SenderId::parse(&id.to_string())).collect()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ pub struct GroupConfig {
     /// Numeric user ids of the people who have access in this group, owners included. The list
     /// replaces those of the account; an empty list admits no one. Default: the people with access
     /// to the account.
-    pub allow: Option<Vec<u64>>,
+    pub allow: Option<Vec<i64>>,
     /// `true` to let owners use their own tools in this group, although other members read along.
     /// Default: `false`.
     pub owner_tools: bool,

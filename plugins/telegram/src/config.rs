@@ -24,8 +24,10 @@ pub struct TelegramConfig {
     /// it here: `"${TELEGRAM_PROXY}"`. Default: none.
     pub proxy: Option<Secret>,
     /// Numeric user ids of the people who have access. Owners, and people who were admitted later
-    /// by pairing, need not be listed. The log names everyone who is refused. Default: `[]`.
-    pub allow: Vec<u64>,
+    /// by pairing, need not be listed. A negative id admits everyone who writes as that channel, or
+    /// as that group: its anonymous administrators. The log names everyone who is refused. Default:
+    /// `[]`.
+    pub allow: Vec<i64>,
     /// Numeric user ids of the owners. An owner has every tool and can admit others; `allow` need
     /// not list owners. Default: `[]`.
     pub owners: Vec<u64>,

@@ -167,7 +167,7 @@ fn person_id(from: &Value) -> Option<u64> {
 }
 
 /// A person with an id; other fields may be missing.
-fn person(from: &Value) -> Option<Result<Sender, IdError>> {
+pub(crate) fn person(from: &Value) -> Option<Result<Sender, IdError>> {
     let id = person_id(from)?;
     let names = ["first_name", "last_name"].iter().filter_map(|name| from[name].as_str());
     let name = names.collect::<Vec<_>>().join(" ");

@@ -19,6 +19,7 @@ mod failures;
 mod fault;
 mod fetch;
 mod forwards;
+mod greeting;
 mod hidden_addresses;
 mod joined_parts;
 mod kept_parts;

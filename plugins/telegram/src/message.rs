@@ -36,7 +36,7 @@ impl BotIdentity<'_> {
             chat: kind(&message.chat),
             from_platform: true,
             written_at: Some(Timestamp(message.date.timestamp_millis())),
-            ..Inbound::new(address, sender(from)?, key, Content::default())
+            ..Inbound::new(address, author(message, from)?, key, Content::default())
         };
         if let Carried::Unreadable(kind) = carried {
             return Ok(Converted::Unreadable(Box::new(Unreadable::new(inbound, kind)?)));
@@ -152,6 +152,19 @@ pub(crate) fn original_sender(origin: &MessageOrigin) -> String {
 
 fn kind(chat: &Chat) -> ChatKind {
     if chat.is_private() { ChatKind::Private } else { ChatKind::Group }
+}
+
+/// The author of a message: a person, or the group or channel as which a person writes.
+fn author(message: &Message, from: &User) -> Result<Sender, IdError> {
+    match &message.sender_chat {
+        // A post of the linked channel, which Telegram forwards by itself.
+        Some(_) if message.is_automatic_forward() => sender(from),
+        Some(chat) => {
+            let id = SenderId::parse(&chat.id.0.to_string())?;
+            Ok(Sender { id, name: chat.title().map(str::to_owned), is_bot: false })
+        }
+        None => sender(from),
+    }
 }
 
 pub(crate) fn sender(user: &User) -> Result<Sender, IdError> {

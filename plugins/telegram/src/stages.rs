@@ -8,7 +8,7 @@ use crate::last_parts::ContinuedMessage;
 use crate::moved::GroupMove;
 use crate::telegram::user_reactions::{ReactionUpdate, ReceivedMessage};
 use crate::update::Update;
-use crate::{Telegram, album};
+use crate::{Telegram, album, greeting};
 
 /// An update, or those of an album, on the way into the log.
 pub(crate) struct UpdateStages<'a> {
@@ -74,6 +74,12 @@ impl InboundStages for UpdateStages<'_> {
     }
 
     async fn follow_move(&mut self) -> Result<Option<&'static str>, Stopped> {
+        if let Some(change) = greeting::read_membership(self.update) {
+            if let Ok(Some((inbound, text))) = greeting::greeting(&self.bot, self.update, change) {
+                self.intake.greet(&inbound, &text).await?;
+            }
+            return Ok(Some("a change of the bot's membership"));
+        }
         let Some(moved) = GroupMove::read(self.update) else { return Ok(None) };
         self.record_move(moved).await?;
         Ok(Some("a group that moved"))

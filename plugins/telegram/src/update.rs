@@ -31,7 +31,10 @@ pub(crate) struct GetUpdates {
 
 /// The kinds of updates that the bot receives. teloxide does not know all of them.
 pub(crate) const ALLOWED_UPDATES: &[&str] =
-    &["message", "edited_message", "callback_query", "message_reaction", STOPPED_DRAFT];
+    &["message", "edited_message", "callback_query", "message_reaction", MEMBERSHIP, STOPPED_DRAFT];
+
+/// The kind of update that reports that the bot was added to a chat or removed from it.
+pub(crate) const MEMBERSHIP: &str = "my_chat_member";
 
 /// The kind of update that reports a press of the button below a draft (Bot API 10.3).
 pub(crate) const STOPPED_DRAFT: &str = "stopped_message_generation";

@@ -7,7 +7,7 @@ use avocet_protocol::bus::PublishError;
 use avocet_protocol::channel::{Channel, Health};
 use avocet_protocol::chat::Cursor;
 use avocet_protocol::store::{NoCorrection, StoreError};
-use avocet_testkit::telegram::{ApiError, Break, InjectedFault, On};
+use avocet_testkit::telegram::{ApiError, Break, InjectedFault, On, UserMessage};
 use serde_json::json;
 
 use crate::{ANN, World, chat};
@@ -41,6 +41,41 @@ async fn f2_update_not_committed_before_a_stop_is_received_again() {
     let _running = world.run();
     assert_eq!(world.bus.taken(1).await.len(), 1);
     world.platform.wait_for_confirmed().await;
+}
+
+#[tokio::test]
+async fn anonymous_admin_and_channel_write_under_the_id_of_their_chat() {
+    let world = World::new().await;
+    let _running = world.run();
+    let from = json!({ "id": 1_087_968_824, "is_bot": true, "first_name": "Group" });
+    for (number, (id, title)) in (1..).zip([(-50_i64, "Family"), (-1_000_000_000_077, "News")]) {
+        let kind = if id == -50 { "group" } else { "channel" };
+        let said = UserMessage::group(ANN, -50, "@avocet_bot hello").with("from", from.clone());
+        let chat = json!({ "id": id, "type": kind, "title": title });
+        world.platform.say(said.with("sender_chat", chat));
+        let received = world.bus.taken(number).await.pop().unwrap();
+        assert_eq!(received.sender.id.as_str(), id.to_string());
+        assert_eq!((received.sender.name.as_deref(), received.sender.is_bot), (Some(title), false));
+        assert!(received.sender.id.is_chat());
+    }
+}
+
+#[tokio::test]
+async fn group_to_which_the_bot_is_added_is_greeted_once() {
+    let world = World::new().await;
+    let _running = world.run();
+    world.platform.open_chat(-50);
+    world.platform.kick(ANN, -50);
+    world.platform.take_back(ANN, -50);
+    world.platform.private_text(ANN, "hello");
+    world.bus.taken(1).await;
+    let said = world.bus.said();
+    let [(greeting, _)] = &said[..] else { panic!("{said:?}") };
+    assert_eq!(greeting.address, chat(-50));
+    for part in ["Mention me as @", "/id shows", "/setprivacy"] {
+        assert!(greeting.content.text.contains(part), "{}", greeting.content.text);
+    }
+    assert_eq!(world.bus.ignored(2).await.len(), 2, "both changes are no messages");
 }
 
 #[tokio::test]

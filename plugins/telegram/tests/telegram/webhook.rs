@@ -121,6 +121,7 @@ async fn webhook_is_set_for_updates_in_order() {
         "edited_message",
         "callback_query",
         "message_reaction",
+        "my_chat_member",
         "stopped_message_generation",
     ];
     let expected = json!({
