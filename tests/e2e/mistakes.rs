@@ -48,7 +48,7 @@ const CONFIGS: &[&str] = &[
     "[channels.telegram]\ntoken = 12345\n",
     "[channels.telegram]\ntoken = \"1:a\"\nallow = [\"ann\"]\n",
     "[channels.telegram]\ntoken = \"1:a\"\nallow = 7\n",
-    "[channels.telegram]\ntoken = \"1:a\"\nallow = [-100]\n",
+    "[channels.telegram]\ntoken = \"1:a\"\nowners = [-100]\n",
     "[channels.telegram]\ntoken = \"1:a\"\npoll_seconds = 0\n",
     "[channels.telegram]\ntoken = \"1:a\"\napi_url = \"api.telegram.org\"\n",
     "[channels.telegram]\ntoken = \"1:a\"\ngroups = { friends = {} }\n",

@@ -42,8 +42,8 @@ use async_trait::async_trait;
 use avocet_protocol::access::{People, Roles};
 use avocet_protocol::bus::{Deliveries, Destinations, OrderHold, Publish, PublishError, WakeLanes};
 use avocet_protocol::chat::{
-    ChatAddress, Content, Cursor, Inbound, InboundKind, LoggedInbound, NewInbound, Notice,
-    Outbound, SessionId,
+    ChatAddress, ChatKind, Content, Cursor, Inbound, InboundKind, LoggedInbound, NewInbound,
+    Notice, Outbound, SessionId,
 };
 use avocet_protocol::clock::Clock;
 use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey};
@@ -163,13 +163,17 @@ impl Bus {
     }
 
     /// Refuses senders without access. A stranger on a platform gets a pairing code, and the first
-    /// message is kept for the approval.
+    /// message is kept for the approval. Who writes as a group or a channel gets nothing: owners learn
+    /// how to admit them to a group.
     async fn check_speaker(&self, inbound: &Inbound) -> Result<(), PublishError> {
         let Err(refusal) = self.access.admission.check_sender(inbound) else { return Ok(()) };
         // A missing destination is the better reason for the refusal, so check it first.
         self.destinations.plan(&inbound.address, &Content::text(""))?;
         if inbound.from_platform && inbound.sender.id.is_chat() {
-            self.tell_how_to_admit(inbound).await;
+            // In a private chat, only a faulty platform reports such a sender.
+            if inbound.chat == ChatKind::Group {
+                self.tell_how_to_admit(inbound).await;
+            }
         } else if inbound.from_platform {
             let message = self.message_to_keep(inbound);
             self.give_code(inbound, message.is_some()).await?;

@@ -76,6 +76,9 @@ impl RunMethod for DropDeadLetter {
 }
 
 fn unknown(id: DeadId) -> RpcError {
-    let message = format!("there is no dead letter {id}; it may have been retried or dropped");
+    let message = format!(
+        "there is no dead letter {id}; it may wait, or have been retried or dropped: `avocet trace {id}` \
+         shows it"
+    );
     RpcError::new(RpcError::NOT_FOUND, message)
 }

@@ -51,7 +51,10 @@ class ChannelTest(unittest.IsolatedAsyncioTestCase):
             self.platform.write("ann", f"count to {number}")
         self.assertEqual(await self.answers(3), ["1.", "1, 2.", "1, 2, 3."])
         self.platform.write("eve", "count to 1", chat="eve")
-        self.assertIn("pair", (await self.answers(4))[3])
+        # The owner, who writes in another chat, gets a card at the same time.
+        told = " ".join((await self.answers(5))[3:])
+        self.assertIn("I have asked my owner", told)
+        self.assertIn("wants to speak with me", told)
 
     async def test_a_restart_of_the_daemon_loses_and_repeats_nothing(self) -> None:
         self.platform.write("ann", "count to 1")

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use avocet_gateway::Trace;
+use avocet_protocol::clock::Timestamp;
 use avocet_protocol::model::{Spent, thousands};
 use avocet_protocol::store::{
     EventAnswer, EventDelivery, EventFailedRequest, EventKind, EventMessage, EventTool, EventTurn,
@@ -42,11 +43,12 @@ pub(crate) async fn run(context: &CommandContext, args: TraceArgs) -> Result<Exi
         return Err(Failure::new(Exit::Failed, format!("there is no {id}")));
     };
     let spans: Vec<TraceSpan> = answer_from_log::<Trace>(&log, &Trace { message: id }).await?;
-    print_result(json, &spans, || timeline_text(&spans, &TimeZone::system()))
+    let now = context.clock.now();
+    print_result(json, &spans, || timeline_text(&spans, now, &TimeZone::system()))
 }
 
-/// Formats the timeline: a head, and a row with a bar for each span.
-fn timeline_text(spans: &[TraceSpan], zone: &TimeZone) -> String {
+/// Formats the timeline: a head, and a row with a bar for each span. An open span has its age.
+fn timeline_text(spans: &[TraceSpan], now: Timestamp, zone: &TimeZone) -> String {
     let Some(first) = spans.first() else { return String::new() };
     let begin = first.start;
     let ends = spans.iter().map(|span| span.end.unwrap_or(span.start));
@@ -57,7 +59,7 @@ fn timeline_text(spans: &[TraceSpan], zone: &TimeZone) -> String {
         let time = match (lasts, has_length(&span.work)) {
             (_, false) => String::new(),
             (Some(lasts), true) => format_seconds(lasts),
-            (None, true) => "open".to_owned(),
+            (None, true) => format!("open {}", format_seconds(span.start.until(now))),
         };
         let drawn = draw_bar(begin.until(span.start), lasts.unwrap_or_default(), whole);
         let [name, text] = describe_span(span);

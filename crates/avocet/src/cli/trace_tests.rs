@@ -98,7 +98,7 @@ fn timeline_shows_each_span_with_a_bar() {
         ),
         span(4100, Some(6200), TraceWork::Delivery { delivery, state: EventKind::DeliverySent }),
     ];
-    insta::assert_snapshot!(timeline_text(&spans, &TimeZone::UTC));
+    insta::assert_snapshot!(timeline_text(&spans, Timestamp(1_732_700_060_000), &TimeZone::UTC));
 }
 
 #[test]

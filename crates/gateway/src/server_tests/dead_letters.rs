@@ -20,7 +20,8 @@ async fn dead_letter_methods_reach_the_daemon_and_return_its_refusals() {
     for method in ["dead.retry", "dead.drop"] {
         assert_eq!(client.request::<Value>(method, &named).await, Ok(Value::Null));
     }
-    let gone = "there is no dead letter m7; it may have been retried or dropped";
+    let gone = "there is no dead letter m7; it may wait, or have been retried or dropped: `avocet trace \
+                m7` shows it";
     let table = [
         ("dead.show", json!({ "id": "m7" }), -32002, gone),
         ("dead.retry", json!({ "id": "m7" }), -32002, gone),
