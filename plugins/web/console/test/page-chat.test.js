@@ -66,7 +66,7 @@ scenario("a call is allowed and denied in the chat", async (t, tested, options) 
   await approval.getByRole("textbox").fill("use the other folder");
   await approval.getByRole("button", { name: "Deny" }).click();
   const answer = await answered(page, "The file is not written.");
-  assert.equal(await approval.count(), 0);
+  await approval.waitFor({ state: "detached" });
   await answer.locator(".call summary").click();
   await answer.getByText("use the other folder").first().waitFor();
   assert.ok(!existsSync(join(tested.home.workspace, `other-${file}`)));

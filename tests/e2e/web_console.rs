@@ -1,6 +1,4 @@
 //! The web console in a browser: the console's own tests, run against the program.
-//!
-//! The tests of a file run in the order of their names, so the longest one stands near the front.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +14,7 @@ fn folder() -> PathBuf {
 
 /// Covers the built files, too: `built.test.js` compares them with their sources.
 #[test]
-fn browser_tests_of_the_console_pass() {
+fn web_console_passes_its_tests_in_a_browser() {
     for needed in [folder().join("node_modules/playwright-core"), "/usr/bin/chromium".into()] {
         assert!(needed.exists(), "{} does not exist; `tests/run` installs it", needed.display());
     }
@@ -28,12 +26,7 @@ fn browser_tests_of_the_console_pass() {
     names.sort();
     assert!(names.len() >= 12, "{names:?}");
     let mut tests = Command::new("node");
-    // Two files at once: this test takes longer than any other, and most of it is a browser's work.
-    tests
-        .args(["--test", "--test-concurrency=2"])
-        .args(names)
-        .current_dir(folder())
-        .env("AVOCET", program!());
+    tests.arg("--test").args(names).current_dir(folder()).env("AVOCET", program!());
     // With this variable, a test runner of Node.js prints for another runner, not for people.
     tests.env_remove("NODE_TEST_CONTEXT");
     tests.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
