@@ -6,9 +6,7 @@ use avocet_protocol::ids::DedupeKey;
 use avocet_text::in_one_line;
 
 use crate::Bus;
-
-/// Characters of a name in a notice.
-const MAX_NAME: usize = 40;
+use crate::pairing::NAME_LENGTH;
 
 impl Bus {
     /// Sends a text to the private chats of the owners, once for each key. Returns the name of an
@@ -35,7 +33,7 @@ impl Bus {
     pub(crate) async fn tell_how_to_admit(&self, inbound: &Inbound) {
         let Inbound { address, sender, .. } = inbound;
         let (chat, id) = (&address.chat, &sender.id);
-        let name = in_one_line(sender.name.as_deref().unwrap_or_default(), MAX_NAME);
+        let name = in_one_line(sender.name.as_deref().unwrap_or_default(), NAME_LENGTH);
         let who = if chat.as_str() == id.as_str() {
             format!("An anonymous administrator of `{name}` has")
         } else {
@@ -58,7 +56,7 @@ impl Bus {
             let is_owner = |one: &&Person| Some(&one.id) == person.as_ref();
             access.people.iter().find(is_owner).and_then(|one| one.name.clone())
         });
-        match name.map(|name| in_one_line(&name, MAX_NAME)).filter(|name| !name.is_empty()) {
+        match name.map(|name| in_one_line(&name, NAME_LENGTH)).filter(|name| !name.is_empty()) {
             Some(name) => name,
             None => "My owner".to_owned(),
         }

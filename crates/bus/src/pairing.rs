@@ -34,10 +34,8 @@ const PER_HOUR: usize = 30;
 /// Longest message of a stranger that is kept, in bytes of JSON: more than an ordinary message of any
 /// platform.
 const KEPT_BYTES: usize = 16 * 1024;
-/// Characters of a stranger's name in the text of a decision.
-const MAX_NAME: usize = 40;
-/// Characters of a stranger's name that owners see.
-const NAME_LENGTH: usize = 64;
+/// Characters of a name in a notice.
+pub(crate) const NAME_LENGTH: usize = 64;
 
 impl Bus {
     /// Gives a code to a stranger in a private chat, and informs the owners. Above the limits, it
@@ -203,7 +201,7 @@ pub fn describe_decision(pairing: &Pairing, decision: Decision, by: &str) -> Str
 
 /// Returns the name of a stranger with their id, in code, so that no name looks like markup.
 fn describe_person(Pairing { person, name, .. }: &Pairing) -> String {
-    match in_one_line(name.as_deref().unwrap_or_default(), MAX_NAME).as_str() {
+    match in_one_line(name.as_deref().unwrap_or_default(), NAME_LENGTH).as_str() {
         "" => format!("`{person}`"),
         name => format!("`{name}` (`{person}`)"),
     }

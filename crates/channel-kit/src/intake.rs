@@ -235,7 +235,7 @@ impl<'a> Intake<'a> {
     ///
     /// # Errors
     /// [`Stopped`]: the text is not in the log.
-    pub async fn greet(&self, inbound: &Inbound, text: &Content) -> Result<(), Stopped> {
+    pub async fn greet_group(&self, inbound: &Inbound, text: &Content) -> Result<(), Stopped> {
         let decline = || self.context.publish.decline(inbound.clone(), text.clone());
         if let Err(error) = self.with_retry(decline).await? {
             tracing::info!(chat = %inbound.address, %error, "a chat gets no greeting");

@@ -40,7 +40,7 @@ impl KnownNames {
         while let Some(at) = rest.find('<') {
             named.push_str(&rest[..at]);
             rest = &rest[at..];
-            let mark = DiscordMark::leading(rest);
+            let mark = DiscordMark::read_leading(rest);
             let (length, name) =
                 mark.map_or((1, None), |(mark, length)| (length, self.name_of_mark(mark)));
             named.push_str(name.as_deref().unwrap_or(&rest[..length]));

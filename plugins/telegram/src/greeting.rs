@@ -23,7 +23,7 @@ pub(crate) fn read_membership(update: &Update) -> Option<&Value> {
 ///
 /// # Errors
 /// [`IdError`] for an invalid id.
-pub(crate) fn greeting(
+pub(crate) fn read_greeting(
     bot: &BotIdentity<'_>,
     update: &Update,
     change: &Value,

@@ -75,8 +75,10 @@ impl InboundStages for UpdateStages<'_> {
 
     async fn follow_move(&mut self) -> Result<Option<&'static str>, Stopped> {
         if let Some(change) = greeting::read_membership(self.update) {
-            if let Ok(Some((inbound, text))) = greeting::greeting(&self.bot, self.update, change) {
-                self.intake.greet(&inbound, &text).await?;
+            if let Ok(Some((inbound, text))) =
+                greeting::read_greeting(&self.bot, self.update, change)
+            {
+                self.intake.greet_group(&inbound, &text).await?;
             }
             return Ok(Some("a change of the bot's membership"));
         }

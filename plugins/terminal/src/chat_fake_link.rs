@@ -77,7 +77,7 @@ impl FakeLink {
         self.remarks.0.send(remark.to_owned()).unwrap();
     }
 
-    pub(super) fn tell(&self, notice: DaemonNotice) {
+    pub(super) fn send_notice(&self, notice: DaemonNotice) {
         self.to_hear.0.send(notice).unwrap();
     }
 
@@ -98,7 +98,7 @@ impl TerminalLink for FakeLink {
         let mut said = self.said.lock();
         said.push(text.to_owned());
         let answers = self.answers.lock().pop_front().unwrap_or_default();
-        answers.into_iter().for_each(|notice| self.tell(notice));
+        answers.into_iter().for_each(|notice| self.send_notice(notice));
         Ok(MessageId(said.len() as i64))
     }
 
@@ -112,7 +112,7 @@ impl TerminalLink for FakeLink {
         match self.outcome {
             Some(_) => {
                 *self.told.lock() += 1;
-                self.late.lock().drain(..).for_each(|notice| self.tell(notice));
+                self.late.lock().drain(..).for_each(|notice| self.send_notice(notice));
                 Ok(MessageStatus {
                     id,
                     session,

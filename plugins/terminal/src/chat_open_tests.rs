@@ -289,7 +289,7 @@ async fn chat_opens_another_conversation_once_the_last_answer_is_confirmed() {
         terminal.keys.send_async(TypedEvent::Line("count".to_owned())).await.unwrap();
         terminal.wait_for("> count").await;
         assert_eq!(*terminal.link.opened.lock(), [""; 0], "the answer is still to come");
-        terminal.link.tell(chunk(1, Some(1), "hello"));
+        terminal.link.send_notice(chunk(1, Some(1), "hello"));
         terminal.wait_for("This is the conversation work.").await;
         assert_eq!(terminal.link.shown.lock().first(), Some(&DeliveryId(1)));
         assert_eq!(*terminal.link.opened.lock(), ["work"]);

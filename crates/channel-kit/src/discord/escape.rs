@@ -48,7 +48,7 @@ pub(super) fn push(out: &mut String, text: &str, position: TextPosition) {
 /// Returns the length of the mark that `text` begins with, if Discord may show it in its own way: it
 /// notifies no one.
 fn quiet_mark(text: &str) -> Option<usize> {
-    let (mark, length) = DiscordMark::leading(text)?;
+    let (mark, length) = DiscordMark::read_leading(text)?;
     let is_quiet = match mark {
         DiscordMark::Channel(_) | DiscordMark::Emoji(_) | DiscordMark::Time => true,
         DiscordMark::Role(_) => false,

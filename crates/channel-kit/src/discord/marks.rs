@@ -25,7 +25,7 @@ pub enum DiscordMark<'t> {
 impl<'t> DiscordMark<'t> {
     /// Reads the mark that `text` begins with. Returns it with its length in bytes.
     #[must_use]
-    pub fn leading(text: &'t str) -> Option<(Self, usize)> {
+    pub fn read_leading(text: &'t str) -> Option<(Self, usize)> {
         let inside = text.strip_prefix('<')?;
         let inside = &inside[..inside.find('>')?];
         Some((Self::parse(inside)?, inside.len() + "<>".len()))
@@ -80,7 +80,7 @@ mod tests {
             ("<b>", None),
         ];
         for (text, expected) in table {
-            assert_eq!(DiscordMark::leading(text), expected, "{text}");
+            assert_eq!(DiscordMark::read_leading(text), expected, "{text}");
         }
     }
 }
