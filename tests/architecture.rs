@@ -265,7 +265,10 @@ fn tool_recipe_tells_the_lines_that_name_a_tool() {
 fn provider_recipe_tells_the_lines_that_name_a_provider() {
     let page = read("docs/src/build/provider.md");
     let table = [
-        ("crates/avocet/src/registry.rs", "ProviderKind::of::<avocet_llm::GeminiConfig>(),"),
+        (
+            "crates/avocet/src/registry.rs",
+            "ProviderKind::for_config::<avocet_llm::GeminiConfig>(),",
+        ),
         ("crates/llm/src/lib.rs", "mod gemini;"),
         ("crates/llm/src/lib.rs", "pub use gemini::"),
         ("crates/testkit/src/", "pub mod gemini;"),

@@ -151,7 +151,7 @@ impl ReadMessages {
         let mut words = text.split_whitespace();
         match words.next() {
             _ if is_stopped_answer(text) => {}
-            Some(first) if let Some(number) = LongAnswer::of(first, text) => {
+            Some(first) if let Some(number) = LongAnswer::find_number(first, text) => {
                 let answer = self.long.entry(number).or_default();
                 let ended = answer.read(message);
                 let new = ended.iter().filter(|number| !self.order.contains(number));

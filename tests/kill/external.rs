@@ -167,7 +167,7 @@ struct ChannelVerdict {
 }
 
 impl ChannelVerdict {
-    fn of(chats: &TenChats) -> Self {
+    fn new(chats: &TenChats) -> Self {
         let (answers, mut verdict) = (chats.answers(), Self::default());
         for number in 1..=chats.asked {
             for chat in 0..CHATS {
@@ -228,13 +228,13 @@ async fn kill_program_and_daemon(way: ProgramWay, kills: u64) {
         chats.start_the_dead();
     }
     chats.daemon.as_mut().unwrap().wait_until_ready();
-    let mut verdict = ChannelVerdict::of(&chats);
+    let mut verdict = ChannelVerdict::new(&chats);
     for _ in 0..LOOKS {
         if verdict.lost.is_empty() {
             break;
         }
         pause(LOOK_AGAIN).await;
-        verdict = ChannelVerdict::of(&chats);
+        verdict = ChannelVerdict::new(&chats);
     }
     show(&verdict.to_string());
     assert!(verdict.lost.is_empty() && verdict.doubled.is_empty(), "{verdict}");

@@ -23,7 +23,7 @@ pub(crate) struct LongAnswer {
 impl LongAnswer {
     /// Returns the first message that a long answer is about, from the first word and the text of
     /// one of its messages; `None` for another text.
-    pub(crate) fn of(first: &str, text: &str) -> Option<u32> {
+    pub(crate) fn find_number(first: &str, text: &str) -> Option<u32> {
         let is_one = first == "done" || parse_long_part(first).is_some();
         let part = text.split_whitespace().find_map(parse_long_part);
         part.filter(|_| is_one).map(|(_, number, _)| number)

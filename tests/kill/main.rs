@@ -140,7 +140,7 @@ async fn kill_at_random_moments_loses_and_repeats_nothing() {
     let kills = variable("AVOCET_KILLS", KILLS);
     let histogram = kill_times(&world, kills, LONGEST_LIFE, seed).await;
     let verdict = ends_well(&world, &histogram).await;
-    let work = WorkVerdict::of(&world, OF_MANY_KILLS);
+    let work = WorkVerdict::new(&world, OF_MANY_KILLS);
     show(&work.to_string());
     if kills >= ENOUGH_FOR_EVERY_STATE {
         assert_eq!(histogram.empty_rows(), [PREVIEW], "the socket has no previews");
@@ -221,7 +221,7 @@ async fn kill_of_a_subscriber_and_the_daemon_misses_no_event() {
         subscriber.check(&world.home),
         subscriber.newest()
     ));
-    RunVerdict::of(&world, OF_MANY_KILLS).check();
+    RunVerdict::new(&world, OF_MANY_KILLS).check();
 }
 
 /// Runs one more daemon, without killing it, until everybody is answered.
@@ -231,7 +231,7 @@ async fn ends_well(world: &World, histogram: &Histogram) -> RunVerdict {
     world.everybody_is_answered(PATIENCE).await;
     let (status, log) = daemon.stop();
     assert!(status.success(), "{log}");
-    let verdict = RunVerdict::of(world, OF_MANY_KILLS);
+    let verdict = RunVerdict::new(world, OF_MANY_KILLS);
     show(&format!("{histogram}\n{verdict}"));
     let is_warning = |line: &&str| [" WARN ", "ERROR "].iter().any(|level| line.contains(level));
     let warnings: Vec<&str> = log.lines().filter(is_warning).collect();
@@ -257,7 +257,7 @@ async fn kill_at_every_fail_point_loses_and_repeats_nothing() {
             } else {
                 &[]
             };
-            let verdict = RunVerdict::of(&world, allowed);
+            let verdict = RunVerdict::new(&world, allowed);
             show(&format!("killed at {point}\n{verdict}"));
             verdict.check();
         }

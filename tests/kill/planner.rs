@@ -119,7 +119,7 @@ impl Planner {
             let key = work_key(self.number, self.asked);
             self.asked += 1;
             self.oracle.work.asked(&key, kind);
-            let task = format!("{key} {}", kind.word());
+            let task = format!("{key} {}", kind.as_str());
             if kind == WorkKind::SubmittedJob {
                 let limits = json!({ "max_inference_runs": 20, "max_seconds": 3600 });
                 let params = json!({

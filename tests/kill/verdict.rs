@@ -44,7 +44,7 @@ pub(crate) struct RunVerdict {
 impl RunVerdict {
     /// Judges a run whose daemon has ended. Only these failures may have kept a message from its
     /// answer.
-    pub(crate) fn of(world: &World, allowed: &[AllowedFailure]) -> Self {
+    pub(crate) fn new(world: &World, allowed: &[AllowedFailure]) -> Self {
         let messages = world.oracle.messages();
         let of = |which: &dyn Fn(&AskedMessage) -> bool| -> Vec<String> {
             let found = messages.iter().filter(|(_, asked)| which(asked));

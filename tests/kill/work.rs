@@ -40,7 +40,7 @@ pub(crate) enum WorkKind {
 
 impl WorkKind {
     /// Returns the word behind the key in the request, which tells the model what to do.
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Tasks | Self::JobWithTasks => "tasks",
             Self::Background => "background",

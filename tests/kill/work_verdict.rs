@@ -46,7 +46,7 @@ pub(crate) struct WorkVerdict {
 
 impl WorkVerdict {
     /// Judges a run whose daemon has ended. Only these failures may have ended work.
-    pub(crate) fn of(world: &World, allowed: &[AllowedFailure]) -> Self {
+    pub(crate) fn new(world: &World, allowed: &[AllowedFailure]) -> Self {
         let oracle = &world.oracle.work;
         let (all, log, effects) = (oracle.all(), WorkLog::of(world), oracle.effects());
         let of = |which: &dyn Fn(&str, &AskedWork) -> bool| -> Vec<String> {

@@ -40,7 +40,7 @@ fn notices_page_lists_every_notice_with_its_readers() {
     let listed: Vec<(String, String)> =
         rows.map(|(name, readers)| (name.to_owned(), readers.to_owned())).collect();
     let words = |notice: &Notice| {
-        let readers = notice.readers().iter().map(|reader| reader.word());
+        let readers = notice.readers().iter().map(|reader| reader.as_str());
         (notice.name().to_owned(), readers.collect::<Vec<_>>().join(", "))
     };
     assert_eq!(listed, Notice::ALL.iter().map(words).collect::<Vec<_>>());

@@ -322,7 +322,7 @@ impl EditorAgent {
                 Ok((place, notice))
             }
             Opening::Load(id) | Opening::Resume(id) => {
-                Ok((self.places.of(&id.0).ok_or_else(|| unknown(id))?, None))
+                Ok((self.places.find_place(&id.0).ok_or_else(|| unknown(id))?, None))
             }
         }
     }
@@ -335,7 +335,9 @@ impl EditorAgent {
     /// Closes a session, and deletes its conversation. An id that is not of an editor's session
     /// names nothing that could be deleted.
     async fn delete(&self, id: SessionId) -> Result<DeleteSessionResponse, Error> {
-        let Some(place) = self.places.of(&id.0) else { return Ok(DeleteSessionResponse::new()) };
+        let Some(place) = self.places.find_place(&id.0) else {
+            return Ok(DeleteSessionResponse::new());
+        };
         let open = self.forget(&id);
         if let Some(session) = &open {
             let (closed, has_closed) = oneshot::channel();

@@ -36,7 +36,7 @@ impl EditorText {
     }
 
     /// Adds a piece. Returns `true` if the editor gets the piece.
-    pub(crate) fn add(&mut self, delta: &str) -> bool {
+    pub(crate) fn add_delta(&mut self, delta: &str) -> bool {
         if self.streams {
             self.step.push_str(delta);
         }
@@ -110,7 +110,7 @@ mod tests {
         let mut text = EditorText::default();
         text.begin_step();
         for piece in pieces {
-            assert!(text.add(piece));
+            assert!(text.add_delta(piece));
         }
         text
     }
@@ -154,6 +154,6 @@ mod tests {
     fn add_leaves_out_pieces_after_the_end_of_the_turn() {
         let mut text = streamed(&["one"]);
         text.end_turn();
-        assert!(!text.add("late"));
+        assert!(!text.add_delta("late"));
     }
 }

@@ -44,7 +44,7 @@ pub(crate) async fn list(
 }
 
 fn info(row: &SessionSummary, places: &EditorPlaces) -> Option<SessionInfo> {
-    let place = places.of(row.session.as_str())?;
+    let place = places.find_place(row.session.as_str())?;
     let cwd = place.cwd.unwrap_or(place.workspace);
     let info = SessionInfo::new(row.session.as_str().to_owned(), cwd).title(row.title.clone());
     Some(info.updated_at(moment(row.used_at)))

@@ -82,7 +82,7 @@ impl EditorPlaces {
     }
 
     /// Reads the id of a session; `None` if it is not of an editor.
-    pub(crate) fn of(&self, id: &str) -> Option<SessionPlace> {
+    pub(crate) fn find_place(&self, id: &str) -> Option<SessionPlace> {
         let mut parts = id.strip_prefix(CHATS)?.splitn(3, SLASH);
         let (name, _key) = (parts.next()?, parts.next()?);
         let profile = self.profiles.iter().find(|one| one.name == name);
@@ -183,7 +183,7 @@ mod tests {
     fn check(cwd: &str, id: &str, covered: bool) {
         let place = places().new_session(Path::new(cwd), "k1").unwrap();
         assert_eq!((place.session.as_str(), place.is_covered), (id, covered));
-        assert_eq!(places().of(id), Some(place));
+        assert_eq!(places().find_place(id), Some(place));
     }
 
     #[test]
@@ -201,19 +201,19 @@ mod tests {
         let long = format!("/code/{}", "x".repeat(300));
         let place = places().new_session(Path::new(&long), "k1").unwrap();
         assert_eq!(place.session.as_str(), "terminal:local:acp-outer+k1");
-        assert_eq!(places().of(place.session.as_str()).unwrap().cwd, None);
+        assert_eq!(places().find_place(place.session.as_str()).unwrap().cwd, None);
     }
 
     #[test]
     fn of_refuses_ids_of_other_chats() {
         for id in ["terminal:local:me", "terminal:local:acp-", "telegram:bot:acp-default+k1", ""] {
-            assert_eq!(places().of(id), None, "{id}");
+            assert_eq!(places().find_place(id), None, "{id}");
         }
     }
 
     #[test]
     fn absolute_and_for_tools_name_the_same_file() {
-        let place = places().of("terminal:local:acp-outer+k1+code").unwrap();
+        let place = places().find_place("terminal:local:acp-outer+k1+code").unwrap();
         assert_eq!(place.absolute("./src/a.rs"), Path::new("/code/src/a.rs"));
         assert_eq!(place.absolute("/etc/hosts"), Path::new("/etc/hosts"));
         assert_eq!(place.for_tools(Path::new("/code/src/a.rs")), "src/a.rs");

@@ -199,7 +199,7 @@ impl EditorSession {
                         return;
                     }
                     // The editor is gone, or has opened the session again. The turn goes on.
-                    Err(_) => return self.leave(),
+                    Err(_) => return self.end_session(),
                 },
                 arrived = incoming => match arrived {
                     Ok(incoming) => self.take_incoming(incoming).await,

@@ -54,7 +54,7 @@ use crate::{
 
 impl AgentLoop {
     /// Returns the options of a request for an answer.
-    pub(crate) fn options(&self) -> RequestOptions {
+    pub(crate) fn request_options(&self) -> RequestOptions {
         RequestOptions { effort: self.effort, ..RequestOptions::default() }
     }
 
@@ -186,7 +186,7 @@ impl AgentLoop {
     /// Returns the text for the user if the turn may not ask the model again.
     fn limit_reached(&self, turn: &TurnRecord, began: Duration) -> Option<LimitNotice> {
         let ran_for = self.clock.elapsed().saturating_sub(began);
-        let reached = self.limits.turn.reached(&turn.steps, ran_for);
+        let reached = self.limits.turn.find_reached(&turn.steps, ran_for);
         reached.or_else(|| self.child_tokens_reached(turn))
     }
 
@@ -280,7 +280,7 @@ fn step_context<'a>(
     context: &RequestContext,
     trust: Trust,
 ) -> StepContext<'a> {
-    StepContext { turn_context, trust, seen: context.seen(turn, turn_context, trust) }
+    StepContext { turn_context, trust, seen: context.collect_seen(turn, turn_context, trust) }
 }
 
 /// Ends a turn without an answer.
@@ -311,7 +311,7 @@ fn answer(turn: &TurnRecord, reply: &ModelReply, trust: Trust) -> Answer {
     }
     let unseen = images::describe_unseen(turn).filter(|_| !text.is_empty());
     let ending = ending_of(reply);
-    for note in unseen.as_deref().into_iter().chain(ending.mark()) {
+    for note in unseen.as_deref().into_iter().chain(ending.ending_mark()) {
         text.push_str("\n\n");
         text.push_str(note);
     }

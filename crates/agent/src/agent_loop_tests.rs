@@ -6,7 +6,7 @@ use avocet_protocol::chat::{
     Attachment, AttachmentKind, AttachmentSource, Content, Inbound, InboundKind, NewInbound, Sender,
 };
 use avocet_protocol::ids::{CallId, TurnId};
-use avocet_protocol::model::{Message, ModelError, ModelReply, Reasoning, Usage};
+use avocet_protocol::model::{Message, ModelError, ModelErrorDetail, ModelReply, Reasoning, Usage};
 use avocet_protocol::store::{
     Answer, CommandReply, Inbox, Memories, ScopeFilter, StoreError, Turns,
 };
@@ -23,7 +23,7 @@ async fn run_tool_loop_returns_reasoning_in_every_later_request() {
     let Scripted::Reply(reply) = Scripted::calls(&[("echo", json!({}))]) else { panic!() };
     let thinks = Scripted::Reply(ModelReply { reasoning: reasoning.clone(), ..reply });
     let (model, detail) = ("test/scripted".to_owned(), "cut off".to_owned());
-    let breaks = Scripted::Error(ModelError::BadAnswer { model, detail });
+    let breaks = Scripted::Error(ModelError::BadAnswer { model, detail: detail.into() });
     let harness = AgentHarness::new(vec![thinks, breaks]).await;
     harness.turn("hi").await;
     let given_back = |harness: &AgentHarness| match &harness.last_messages()[2] {
@@ -164,7 +164,7 @@ async fn f18_turn_timeout_ends_the_turn_with_a_notice() {
 
 #[tokio::test]
 async fn f12_model_failure_is_a_visible_error() {
-    let detail = "401: no such key".to_owned();
+    let detail = ModelErrorDetail::with_status(401, "no such key");
     let error = ModelError::Unauthorized { model: "openai/gpt".to_owned(), detail };
     let end = AgentHarness::new(vec![Scripted::Error(error)]).await.turn("hi").await;
     let TurnEnd::Failed(FailedTurn { failure: Some(failure), .. }) = &end else {

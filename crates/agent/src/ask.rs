@@ -113,7 +113,7 @@ impl AgentLoop {
         let mut attempts = 0;
         loop {
             let offer = self.offered_tools(context, turn, turn_context, facts);
-            let room = context.room(facts, self.limits.turn, offer.tokens);
+            let room = context.compute_room(facts, self.limits.turn, offer.tokens);
             let mut messages = self.fit(context, turn, room, usage).await?;
             corrections.iter().for_each(|message| messages.push(message.clone()));
             // A compaction may have left out the turns that used a group of tools.
@@ -124,7 +124,7 @@ impl AgentLoop {
             } else {
                 BTreeMap::new()
             };
-            let options = self.options();
+            let options = self.request_options();
             let program = program::request_of(turn);
             let answer_schema = program.and_then(|program| program.answer_schema.clone());
             let request = ModelRequest {
@@ -147,7 +147,7 @@ impl AgentLoop {
                     let tokens = request.estimated_tokens();
                     tracing::info!(
                         model,
-                        detail,
+                        %detail,
                         tokens,
                         "the request is too long for the model; retrying with a shorter one"
                     );
@@ -156,7 +156,7 @@ impl AgentLoop {
                     // The tokens are estimated, so a refused request may seem to fit.
                     let named = named.filter(|room| *room < tokens || attempts == 1);
                     let room = named.unwrap_or(tokens * 3 / 4);
-                    context.learn(model, room);
+                    context.record_room(model, room);
                 }
                 reply => return reply,
             }

@@ -50,7 +50,7 @@ async fn refused_picture_is_left_out_of_the_retried_request() {
     let of = || ("fake/model".to_owned(), "not this image".to_owned());
     let refused = |lasting| {
         let (model, detail) = of();
-        ModelError::Refused { model, detail, lasting }
+        ModelError::Refused { model, detail: detail.into(), lasting }
     };
     let (end, shown) = refused_a_picture(refused(true)).await;
     assert!(failed(end).contains("refused the request"), "it is not about the picture");
@@ -59,7 +59,8 @@ async fn refused_picture_is_left_out_of_the_retried_request() {
     assert_eq!((answered(&end), shown), ("I cannot see it.", vec![1, 0]));
     for (window, shown) in [(None, [1, 0]), (Some(30_000), [1, 1])] {
         let (model, detail) = of();
-        let (end, asked) = refused_a_picture(ModelError::TooLong { model, detail, window }).await;
+        let (end, asked) =
+            refused_a_picture(ModelError::TooLong { model, detail: detail.into(), window }).await;
         assert_eq!((answered(&end), &asked[..]), ("I cannot see it.", &shown[..]));
     }
 }

@@ -18,6 +18,6 @@ pub async fn messages(
     let meter = UsageMeter::new(Some(turn.id), turn.session.clone());
     let usage = UsageContext { meter: &meter, purpose: Purpose::Answer, until };
     let mut context = agent.open_context(turn, turn_context).await.ok()?;
-    let room = context.room(agent.models.main.facts().await, agent.limits.turn, 0);
+    let room = context.compute_room(agent.models.main.facts().await, agent.limits.turn, 0);
     agent.fit(&mut context, turn, room, usage).await.ok()
 }

@@ -46,7 +46,11 @@ impl Budgets {
 
     /// Returns the text for the user if a budget is used up, else `None`. Of several, the budget
     /// that lasts longest is named: once it is free, all are.
-    pub(crate) fn reached(self, limits: TurnLimits, spending: &Spending) -> Option<LimitNotice> {
+    pub(crate) fn find_used_up(
+        self,
+        limits: TurnLimits,
+        spending: &Spending,
+    ) -> Option<LimitNotice> {
         let Spending { turn, session, day } = spending;
         let session_over = BudgetPeriod {
             name: "conversation",

@@ -64,20 +64,20 @@ fn reached_names_a_spent_budget_with_its_sum_end_and_key() {
         ),
     ];
     for (budgets, notice) in table {
-        let reached = budgets.reached(TurnLimits::default(), &spending);
+        let reached = budgets.find_used_up(TurnLimits::default(), &spending);
         assert_eq!(reached.map(|reached| reached.text).as_deref(), notice);
     }
     let of_turn = TurnLimits { max_tokens: 10, ..TurnLimits::default() };
-    let notice = none.reached(of_turn, &spending).unwrap().text;
+    let notice = none.find_used_up(of_turn, &spending).unwrap().text;
     assert!(notice.contains("10 tokens (the limit for one answer is 10)"), "{notice}");
 }
 
 #[test]
 fn reached_refuses_any_usage_of_a_zero_budget() {
     let nothing = Budgets { day_cost: Some(Money::default()), ..Budgets::default() };
-    let notice = nothing.reached(TurnLimits::default(), &Spending::default());
+    let notice = nothing.find_used_up(TurnLimits::default(), &Spending::default());
     assert!(notice.unwrap().text.contains("$0.00 of $0.00"));
-    assert_eq!(Budgets::default().reached(TurnLimits::default(), &Spending::default()), None);
+    assert_eq!(Budgets::default().find_used_up(TurnLimits::default(), &Spending::default()), None);
 }
 
 #[tokio::test]

@@ -76,7 +76,7 @@ impl AgentLoop {
         meter.add_last_failure();
         let left = until.saturating_sub(self.clock.elapsed());
         let with_losses = |delta: Delta<'_>| match delta {
-            Delta::Lost(spent) => meter.add(purpose, spent),
+            Delta::Lost(spent) => meter.add_usage(purpose, spent),
             Delta::Retry(attempt) => {
                 meter.add_failed(purpose, attempt.as_failed_request(self.clock.now()));
                 deltas(delta);
@@ -87,7 +87,7 @@ impl AgentLoop {
         let asking = model.complete(request, &with_losses);
         let answered = within(self.clock.as_ref(), left, asking).await;
         let spent = answered.as_ref().ok().and_then(|reply| reply.as_ref().ok());
-        spent.iter().flat_map(|reply| &reply.spent).for_each(|one| meter.add(purpose, one));
+        spent.iter().flat_map(|reply| &reply.spent).for_each(|one| meter.add_usage(purpose, one));
         match answered {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(error)) => {
@@ -138,7 +138,7 @@ impl AgentLoop {
         let limit = self.limits.root_tokens.unwrap_or(self.limits.turn.max_tokens);
         let limits = TurnLimits { max_tokens: limit, ..self.limits.turn };
         let budgets = self.limits.budgets;
-        let mut reached = budgets.reached(limits, &spending);
+        let mut reached = budgets.find_used_up(limits, &spending);
         if reached.is_none() && budgets.is_unpriced_day_reached(&spending.day) && is_unpriced.await
         {
             reached = budgets.unpriced_notice(&spending.day);

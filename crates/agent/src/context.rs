@@ -77,7 +77,7 @@ impl RequestContext {
 
     /// Returns the text that was read and the calls made in the conversation; empty if all is
     /// trusted.
-    pub(crate) fn seen(
+    pub(crate) fn collect_seen(
         &self,
         turn: &TurnRecord,
         turn_context: &TurnContext,
@@ -86,7 +86,7 @@ impl RequestContext {
         match trust {
             Trust::Full => Arc::default(),
             Trust::Low | Trust::User => {
-                Arc::new(trust::seen(&self.past, turn, &turn_context.asked_by))
+                Arc::new(trust::collect_seen(&self.past, turn, &turn_context.asked_by))
             }
         }
     }
@@ -104,7 +104,7 @@ impl RequestContext {
 
     /// Returns the space for a request whose tools have so many tokens, from the model's facts and
     /// its earlier refusals.
-    pub(crate) fn room(
+    pub(crate) fn compute_room(
         &self,
         facts: ModelFacts,
         limits: crate::TurnLimits,
@@ -120,7 +120,7 @@ impl RequestContext {
 
     /// Records that this model, perhaps a later one in its chain, accepts `room` tokens, tools
     /// included.
-    pub(crate) fn learn(&mut self, model: String, room: u64) {
+    pub(crate) fn record_room(&mut self, model: String, room: u64) {
         self.narrow = Some((model, room));
     }
 }

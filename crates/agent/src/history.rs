@@ -92,7 +92,7 @@ pub(crate) fn beginning(past: &Past, marks: Marks) -> Option<String> {
     match &past.compacted.summary {
         Some(summary) => {
             let summary = match past.compacted.trust {
-                Trust::Low => marks.foreign("summary", "an earlier part of this", summary),
+                Trust::Low => marks.mark_foreign("summary", "an earlier part of this", summary),
                 Trust::User | Trust::Full => summary.clone(),
             };
             let gap = if past.has_gap { format!("\n\n{LEFT_OUT}") } else { String::new() };
@@ -164,7 +164,7 @@ fn said(message: &LoggedInbound, marks: Marks) -> String {
     if inbound.content.forwarded_from.is_some() {
         let by = by.map(|name| format!(" by {name}")).unwrap_or_default();
         let from = format!("a message forwarded{by}");
-        return marks.foreign(&place, &from, &message.model_text());
+        return marks.mark_foreign(&place, &from, &message.model_text());
     }
     let is_foreign = inbound.content.quote.as_ref().is_some_and(|quote| quote.from.is_some());
     let quote =
@@ -179,13 +179,15 @@ fn said(message: &LoggedInbound, marks: Marks) -> String {
     } else {
         message.model_text()
     };
-    let own = by.map_or_else(|| own.clone(), |name| marks.said(&place, &name, &own));
+    let own = by.map_or_else(|| own.clone(), |name| marks.mark_member_text(&place, &name, &own));
     let before = [
-        earlier.map(|text| marks.foreign(&place, "earlier messages to others", &text)),
-        quote.map(|quote| marks.foreign(&place, "the message that this one replies to", &quote)),
+        earlier.map(|text| marks.mark_foreign(&place, "earlier messages to others", &text)),
+        quote.map(|quote| {
+            marks.mark_foreign(&place, "the message that this one replies to", &quote)
+        }),
     ];
     let after =
-        forwarded.map(|text| marks.foreign(&place, "messages forwarded with this one", &text));
+        forwarded.map(|text| marks.mark_foreign(&place, "messages forwarded with this one", &text));
     let parts: Vec<String> = before.into_iter().flatten().chain([own]).chain(after).collect();
     parts.join("\n")
 }
@@ -229,7 +231,7 @@ fn marked(message: Message, step: &Step, marks: Marks) -> Message {
     let logged = step.calls.iter().find(|logged| logged.id.to_string() == call);
     let foreign = logged.filter(|logged| logged.result().is_some_and(|it| it.trust == Trust::Low));
     let result = match foreign {
-        Some(logged) => marks.foreign(&call, &logged.call.name, &result),
+        Some(logged) => marks.mark_foreign(&call, &logged.call.name, &result),
         None => result,
     };
     Message::ToolResult { call, ok, result }

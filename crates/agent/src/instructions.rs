@@ -55,7 +55,7 @@ impl Instructions {
             let start = match files.start_of(source, MAX_BYTES).await {
                 Ok(Some(start)) if start.trust == Trust::Full => start,
                 Ok(Some(start)) => {
-                    let trust = start.trust.word();
+                    let trust = start.trust.as_str();
                     tracing::warn!(
                         file = source,
                         trust,

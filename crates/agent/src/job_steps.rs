@@ -118,7 +118,7 @@ fn pull_request(plan: &JobPlan) -> ToolCall {
 
 /// Returns `true` if the branch has commits and no pull request was asked for before.
 fn opens_pull_request(turn: &TurnRecord, listed: &LoggedCall, plan: &JobPlan) -> bool {
-    let has_commits = JobCommits::of(listed).is_some_and(|list| !list.commits.is_empty());
+    let has_commits = JobCommits::from_call(listed).is_some_and(|list| !list.commits.is_empty());
     let mut own = turn.steps.iter().filter_map(own_call);
     has_commits
         && !plan.pr_command.is_empty()
@@ -145,7 +145,7 @@ pub(crate) fn own_call(step: &Step) -> Option<&LoggedCall> {
 
 /// Returns the result of the first step; `None` if the job has no such step.
 fn branch_of(turn: &TurnRecord) -> Option<JobBranch> {
-    turn.steps.first().and_then(own_call).and_then(JobBranch::of)
+    turn.steps.first().and_then(own_call).and_then(JobBranch::from_call)
 }
 
 fn error_of(made: &LoggedCall) -> Option<&str> {

@@ -77,7 +77,7 @@ impl TurnLimits {
     }
 
     /// Returns the text for the user if the turn has reached a cap, else `None`.
-    pub(crate) fn reached(self, steps: &[Step], ran_for: Duration) -> Option<LimitNotice> {
+    pub(crate) fn find_reached(self, steps: &[Step], ran_for: Duration) -> Option<LimitNotice> {
         let iterations = self.iterations();
         let rounds = steps.iter().filter(|step| job_steps::is_round(step)).count();
         if rounds >= iterations as usize {

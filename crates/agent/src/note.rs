@@ -63,7 +63,7 @@ pub(crate) fn recalled_memories(turn: &TurnRecord, view: HistoryView<'_>) -> Opt
     let untrusted = lines(|trust| trust == Trust::Low);
     if !untrusted.is_empty() {
         let place = format!("recalled {}", turn.id);
-        list.push(view.marks.foreign(&place, "memory", &untrusted));
+        list.push(view.marks.mark_foreign(&place, "memory", &untrusted));
     }
     let list = Some(list.join("\n")).filter(|list| !list.is_empty())?;
     Some(format!("[Recalled from memory, perhaps outdated. Do not store it again:\n{list}\n]"))
@@ -71,7 +71,7 @@ pub(crate) fn recalled_memories(turn: &TurnRecord, view: HistoryView<'_>) -> Opt
 
 fn memory_line(memory: &RecalledMemory, zone: &TimeZone) -> String {
     let RecalledMemory { id, scope, text, written_at, .. } = memory;
-    let (scope, date) = (scope.kind().word(), zoned(*written_at, zone).strftime("%F"));
+    let (scope, date) = (scope.kind().as_str(), zoned(*written_at, zone).strftime("%F"));
     // A text without line breaks cannot end the note.
     let text = text.replace(char::is_control, " ");
     format!("- {id} ({scope}, {date}): {text}")
@@ -137,7 +137,7 @@ fn list_reports(turn: &TurnRecord, view: HistoryView<'_>) -> Option<String> {
     let list = lines.join("\n");
     let list = match trust {
         Trust::Low => {
-            view.marks.foreign(&format!("reports {}", turn.id), "your other sessions", &list)
+            view.marks.mark_foreign(&format!("reports {}", turn.id), "your other sessions", &list)
         }
         Trust::User | Trust::Full => list,
     };
@@ -176,7 +176,7 @@ fn list_undelivered(turn: &TurnRecord, marks: Marks) -> Option<String> {
     let list = match trust {
         Trust::Low => {
             let place = format!("undelivered {}", turn.id);
-            marks.foreign(&place, "messages that you sent", &list)
+            marks.mark_foreign(&place, "messages that you sent", &list)
         }
         Trust::User | Trust::Full => list,
     };

@@ -14,7 +14,7 @@ use avocet_protocol::tool::{
     SkillLimit, ToolSpec, Toolbox, UPDATE_PLAN, USE_SKILL, USE_TOOLS, groups_to_load,
 };
 use avocet_protocol::turn::{CallResult, LoggedCall, ResultKind, TurnRecord};
-use avocet_text::fits;
+use avocet_text::fits_pattern;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -252,7 +252,7 @@ pub(crate) fn use_tools_result(
 }
 
 fn is_core(core: &[String], spec: &ToolSpec) -> bool {
-    core.iter().any(|pattern| fits(pattern, &spec.name))
+    core.iter().any(|pattern| fits_pattern(pattern, &spec.name))
 }
 
 /// Returns the groups that the arguments of a call make necessary.

@@ -58,7 +58,7 @@ pub(crate) fn add_messages(messages: &mut Vec<Message>, inbound: &LoggedInbound,
                 let known = called.iter().find(|known| known.id == *call);
                 let from = known.map_or("a call", |known| known.name.as_str());
                 let place = format!("{} {call}", inbound.id);
-                let result = marks.foreign(&place, from, text);
+                let result = marks.mark_foreign(&place, from, text);
                 match known {
                     Some(_) => Message::ToolResult { call: call.clone(), ok: true, result },
                     None => Message::user(format!("[The result of the call {call}:]\n{result}")),

@@ -84,7 +84,7 @@ impl AgentLoop {
             part("recalled memories".to_owned(), estimated_tokens(&text));
         }
         let messages = make_valid(context.conversation(turn, TurnTrim::default()).messages);
-        let options = self.options();
+        let options = self.request_options();
         let request =
             ModelRequest { messages, tools, deferred, options, ..ModelRequest::default() };
         let known: u64 = parts.iter().map(|part| part.tokens).sum();

@@ -60,7 +60,7 @@ async fn f33_recalled_memories_stay_the_same_in_later_requests() {
 #[tokio::test]
 async fn f33_recalled_memories_of_a_failed_turn_stay_in_later_requests() {
     let (model, detail) = ("test/scripted".to_owned(), "nonsense".to_owned());
-    let breaks = Scripted::Error(ModelError::BadAnswer { model, detail });
+    let breaks = Scripted::Error(ModelError::BadAnswer { model, detail: detail.into() });
     let answers = vec![breaks, Scripted::says("two"), Scripted::says("three")];
     let harness = AgentHarness::new(answers).await;
     harness.recall.add(memory(12, "everyone", Trust::Low));

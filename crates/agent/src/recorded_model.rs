@@ -63,7 +63,7 @@ impl Model for RecordedModel {
             return Ok(reply.clone());
         }
         self.ran_out.store(true, Ordering::Relaxed);
-        let detail = format!("it has no answer for step {step}");
+        let detail = format!("it has no answer for step {step}").into();
         Err(ModelError::Refused { model: NAME.to_owned(), detail, lasting: true })
     }
 }
@@ -132,7 +132,7 @@ fn final_reply(
     ending: AnswerEnding,
     reply: ModelReply,
 ) -> ModelReply {
-    if let Some(mark) = ending.mark() {
+    if let Some(mark) = ending.ending_mark() {
         cut_suffix(&mut text, mark);
     }
     if let Some(unseen) = images::describe_unseen(before) {

@@ -71,7 +71,7 @@ impl Toolbox for RecordedToolbox {
     }
 
     fn hold(&self, text: &str, _context: &ToolContext) -> Option<WaitRequest> {
-        self.log.withholds(text).then(|| wait(WaitKind::Approval))
+        self.log.withholds_answer(text).then(|| wait(WaitKind::Approval))
     }
 
     async fn interrupted(&self, _call: &ToolCall, _context: &ToolContext) -> Content {

@@ -71,7 +71,7 @@ impl RenderedTurns {
         let messages = Messages::from(render());
         let tokens = messages.estimated_tokens();
         let messages = make_valid(messages);
-        let lasting = |shared| SharedMessage::lasting(SharedMessage::into_message(shared));
+        let lasting = |shared| SharedMessage::with_cached_json(SharedMessage::into_message(shared));
         let messages: Messages = messages.into_iter().map(lasting).map(Arc::new).collect();
         let kept = KeptTurn { messages, tokens };
         let of = Arc::downgrade(turn);

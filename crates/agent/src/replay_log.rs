@@ -80,7 +80,7 @@ impl ReplayLog {
     }
 
     /// Returns `true` if the record withholds this answer at this point of the replay.
-    pub(crate) fn withholds(&self, text: &str) -> bool {
+    pub(crate) fn withholds_answer(&self, text: &str) -> bool {
         let count = |steps: &[Step]| {
             calls(steps)
                 .filter(|made| withheld::withheld_text(&made.call).as_deref() == Some(text))

@@ -64,7 +64,7 @@ fn cut_off() -> Scripted {
 
 fn unreachable() -> Scripted {
     let (model, detail) = ("test/scripted".to_owned(), "refused".to_owned());
-    Scripted::Error(ModelError::Unreachable { model, detail })
+    Scripted::Error(ModelError::Unreachable { model, detail: detail.into() })
 }
 
 /// Ends a turn, and resolves its waits. Returns the record.

@@ -45,7 +45,7 @@ pub(crate) async fn small(
 
 pub(crate) fn refusal() -> Scripted {
     let (model, detail) = ("test/scripted".to_owned(), "503".to_owned());
-    Scripted::Error(ModelError::Unreachable { model, detail })
+    Scripted::Error(ModelError::Unreachable { model, detail: detail.into() })
 }
 
 /// A model that refuses requests above so many tokens, without having announced the limit. If it
@@ -73,7 +73,7 @@ impl Model for NarrowModel {
             self.refused.fetch_add(1, Ordering::Relaxed);
             let (model, detail) = ("b/narrow".to_owned(), "too many tokens".to_owned());
             let window = self.is_chain.then_some(self.takes);
-            return Err(ModelError::TooLong { model, detail, window });
+            return Err(ModelError::TooLong { model, detail: detail.into(), window });
         }
         self.model.complete(request, deltas).await
     }

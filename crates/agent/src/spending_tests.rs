@@ -50,7 +50,7 @@ async fn f18_max_tokens_of_a_turn_counts_usage_before_a_crash() {
     let limits = TurnLimits { max_tokens: 220, ..TurnLimits::default() };
     let Scripted::Reply(step) = step(0, 0.0) else { panic!() };
     let (model, detail) = ("test/scripted".to_owned(), "no route".to_owned());
-    let breaks = Scripted::Error(ModelError::Unreachable { model, detail });
+    let breaks = Scripted::Error(ModelError::Unreachable { model, detail: detail.into() });
     let harness = AgentHarness::new(vec![Scripted::Reply(step.clone()), breaks]).await;
     harness.turn("go").await;
     let (mut harness, turn) = harness.restart(vec![Scripted::Reply(step)]).await;
@@ -166,7 +166,7 @@ async fn usage_is_recorded_by_turn_and_session_before_the_turn_goes_on() {
 #[tokio::test]
 async fn usage_has_a_failed_request_that_the_agent_made_again() {
     let (model, detail) = ("test/scripted".to_owned(), "too long".to_owned());
-    let too_long = ModelError::TooLong { model, detail, window: Some(30_000) };
+    let too_long = ModelError::TooLong { model, detail: detail.into(), window: Some(30_000) };
     let answers = vec![Scripted::Error(too_long), step(0, 0.5), Scripted::says("done")];
     let harness = AgentHarness::new(answers).await;
     assert_eq!(answered(&harness.turn("go").await), "done");
@@ -181,9 +181,9 @@ async fn usage_has_a_failed_request_that_the_agent_made_again() {
 #[tokio::test]
 async fn usage_counts_the_input_of_a_broken_answer_but_not_of_an_unreachable_model() {
     let (model, detail) = ("test/scripted".to_owned(), "cut off".to_owned());
-    let broken = ModelError::BadAnswer { model: model.clone(), detail: detail.clone() };
-    let late = ModelError::TimedOut { model: model.clone(), detail: detail.clone() };
-    let away = ModelError::Unreachable { model, detail };
+    let broken = ModelError::BadAnswer { model: model.clone(), detail: detail.clone().into() };
+    let late = ModelError::TimedOut { model: model.clone(), detail: detail.clone().into() };
+    let away = ModelError::Unreachable { model, detail: detail.into() };
     for (error, counts) in [(broken, true), (late, true), (away, false)] {
         let harness = AgentHarness::new(vec![Scripted::Error(error.clone())]).await;
         harness.turn("go").await;

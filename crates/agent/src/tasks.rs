@@ -80,7 +80,7 @@ impl AgentLoop {
                 return Some((ModelTask::Vision, model));
             }
             let offer = self.offered_tools(context, &first, turn_context, facts);
-            let room = context.room(facts, self.limits.turn, offer.tokens);
+            let room = context.compute_room(facts, self.limits.turn, offer.tokens);
             if let Some(model) = long
                 && (context.past.has_gap || is_long(conversation.tokens, room.messages))
             {

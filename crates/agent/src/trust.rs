@@ -165,7 +165,7 @@ fn of_message<'r>(message: &'r LoggedInbound, senders: &TurnSenders<'r>) -> Trus
 /// Returns the text read and the calls made in the conversation. `asked_by` are the messages of the
 /// root turn, if this one is a child. Trusted results are left out: they repeat what the model told
 /// the tool.
-pub(crate) fn seen(past: &Past, turn: &TurnRecord, asked_by: &[LoggedInbound]) -> Seen {
+pub(crate) fn collect_seen(past: &Past, turn: &TurnRecord, asked_by: &[LoggedInbound]) -> Seen {
     let turns = || past.turns.iter().map(Arc::as_ref).chain([turn]);
     let steps = || turns().flat_map(|turn| turn.steps.iter().map(move |step| (turn, step)));
     let steered = steps().flat_map(|(_, step)| &step.steered);

@@ -415,7 +415,7 @@ async fn run_always_grants_the_tool_until_new() {
 /// Returns the text read and the calls made in the conversation of a turn.
 async fn seen_in(harness: &AgentHarness, turn: &TurnRecord, asked_by: &[LoggedInbound]) -> Seen {
     let past = harness.store.history(&session(), turn.id, 100_000).await.unwrap();
-    seen(&past, turn, asked_by)
+    collect_seen(&past, turn, asked_by)
 }
 
 #[tokio::test]

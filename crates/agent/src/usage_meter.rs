@@ -60,7 +60,7 @@ impl UsageMeter {
     }
 
     /// Keeps usage until it is recorded.
-    pub fn add(&self, purpose: Purpose, spent: &Spent) {
+    pub fn add_usage(&self, purpose: Purpose, spent: &Spent) {
         self.unrecorded.lock().push(UsageEntry::of_spent(purpose, spent.clone()));
     }
 

@@ -33,7 +33,7 @@ impl AgentLoop {
         if trust.suffices_for(turn_context.role(turn)) {
             return AnswerView::Whole;
         }
-        let seen = context.seen(turn, turn_context, trust);
+        let seen = context.collect_seen(turn, turn_context, trust);
         let step_context = StepContext { turn_context, trust, seen };
         AnswerView::checked(self.toolbox.as_ref(), self.answer_context(turn, &step_context))
     }

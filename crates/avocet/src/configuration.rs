@@ -36,7 +36,7 @@ pub(crate) enum ConfigurationUse {
 }
 
 impl ConfigurationUse {
-    pub(crate) fn references(self) -> UsedReferences {
+    pub(crate) fn used_references(self) -> UsedReferences {
         match self {
             Self::Everything => UsedReferences::All,
             Self::Daemon => UsedReferences::Places,
@@ -92,7 +92,7 @@ impl Configuration {
     }
 
     /// Returns the daemon's own files and directories, for file tools to avoid.
-    pub(crate) fn own(&self) -> Vec<PathBuf> {
+    pub(crate) fn own_paths(&self) -> Vec<PathBuf> {
         let config = self.document.path().map(Path::to_owned).into_iter();
         let last = self.document.path().and_then(|path| path.canonicalize().ok());
         let config = config.chain(last.as_deref().map(last_version));

@@ -48,7 +48,7 @@ const QUIET: &str = "rmcp=off";
 pub(crate) fn check_log(document: &ConfigDocument, log: &LogConfig) -> Result<(), ConfigError> {
     parse_level(&log.level).map(drop).map_err(|error| {
         let error = match document.get("log.level").and_then(|value| value.as_str()) {
-            Some(value) if document.shown("log.level", value) == value => error,
+            Some(value) if document.hide_reference("log.level", value) == value => error,
             _ => "the value of the reference is not a level".to_owned(),
         };
         document.error_at("log.level", format!("`log.level`: {error}"))

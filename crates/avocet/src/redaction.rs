@@ -22,7 +22,7 @@ static KNOWN: LazyLock<Arc<Redactor>> = LazyLock::new(Arc::default);
 /// Adds secrets to keep out, also for redactors that others hold already. Call this before any output
 /// about the configuration.
 pub(crate) fn learn_secrets(secrets: &[Secret]) {
-    KNOWN.learn(secrets.iter().cloned());
+    KNOWN.add_secrets(secrets.iter().cloned());
 }
 
 /// Returns an address without its login; `None` if it has none.

@@ -44,19 +44,19 @@ use providers::ProviderKind;
 pub(crate) use providers::provider_names;
 
 pub(crate) const PROVIDERS: &[ProviderKind] = &[
-    ProviderKind::of::<avocet_llm::AnthropicConfig>(),
-    ProviderKind::of::<avocet_llm::GeminiConfig>(),
-    ProviderKind::of::<avocet_llm::OfflineConfig>(),
-    ProviderKind::of::<avocet_llm::OllamaConfig>(),
-    ProviderKind::of::<avocet_llm::OpenAiConfig>(),
+    ProviderKind::for_config::<avocet_llm::AnthropicConfig>(),
+    ProviderKind::for_config::<avocet_llm::GeminiConfig>(),
+    ProviderKind::for_config::<avocet_llm::OfflineConfig>(),
+    ProviderKind::for_config::<avocet_llm::OllamaConfig>(),
+    ProviderKind::for_config::<avocet_llm::OpenAiConfig>(),
 ];
 
 pub(crate) const CHANNELS: &[ChannelKind] = &[
-    ChannelKind::of::<avocet_directory::DirectoryConfig>(),
-    ChannelKind::of::<avocet_discord::DiscordConfig>(),
-    ChannelKind::of::<avocet_external::ExternalConfig>(),
-    ChannelKind::of::<avocet_telegram::TelegramConfig>(),
-    ChannelKind::of::<avocet_terminal::TerminalConfig>(),
+    ChannelKind::for_config::<avocet_directory::DirectoryConfig>(),
+    ChannelKind::for_config::<avocet_discord::DiscordConfig>(),
+    ChannelKind::for_config::<avocet_external::ExternalConfig>(),
+    ChannelKind::for_config::<avocet_telegram::TelegramConfig>(),
+    ChannelKind::for_config::<avocet_terminal::TerminalConfig>(),
 ];
 
 /// Returns the names of the tools that a configuration may mention.

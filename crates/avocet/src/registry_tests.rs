@@ -63,16 +63,16 @@ fn example_configuration_passes_the_check() {
 fn shown_tables() -> Vec<(String, DeclaredTable)> {
     let document = whole();
     let mut tables = vec![
-        ("transcription".to_owned(), DeclaredTable::of::<TranscriptionConfig>()),
-        ("speech".to_owned(), DeclaredTable::of::<SpeechConfig>()),
-        ("embeddings".to_owned(), DeclaredTable::of::<EmbeddingsConfig>()),
-        ("http".to_owned(), DeclaredTable::of::<HttpConfig>()),
-        ("http.tokens.phone".to_owned(), DeclaredTable::of::<HttpToken>()),
-        ("hooks.github".to_owned(), DeclaredTable::of::<HookConfig>()),
-        ("telemetry".to_owned(), DeclaredTable::of::<TelemetryConfig>()),
-        ("tools.mcp_servers.files".to_owned(), DeclaredTable::of::<McpServerConfig>()),
-        ("tools.web_search".to_owned(), DeclaredTable::of::<SearchConfig>()),
-        ("models.local/qwen3*".to_owned(), DeclaredTable::of::<ModelConfig>()),
+        ("transcription".to_owned(), DeclaredTable::for_type::<TranscriptionConfig>()),
+        ("speech".to_owned(), DeclaredTable::for_type::<SpeechConfig>()),
+        ("embeddings".to_owned(), DeclaredTable::for_type::<EmbeddingsConfig>()),
+        ("http".to_owned(), DeclaredTable::for_type::<HttpConfig>()),
+        ("http.tokens.phone".to_owned(), DeclaredTable::for_type::<HttpToken>()),
+        ("hooks.github".to_owned(), DeclaredTable::for_type::<HookConfig>()),
+        ("telemetry".to_owned(), DeclaredTable::for_type::<TelemetryConfig>()),
+        ("tools.mcp_servers.files".to_owned(), DeclaredTable::for_type::<McpServerConfig>()),
+        ("tools.web_search".to_owned(), DeclaredTable::for_type::<SearchConfig>()),
+        ("models.local/qwen3*".to_owned(), DeclaredTable::for_type::<ModelConfig>()),
     ];
     let shown = document.get("providers").unwrap().as_object().unwrap();
     for kind in PROVIDERS.iter().filter(|kind| kind.name != "offline") {
@@ -85,8 +85,8 @@ fn shown_tables() -> Vec<(String, DeclaredTable)> {
         let groups = document.get(&format!("{table}.groups")).and_then(Value::as_object);
         for group in groups.into_iter().flatten().map(|(group, _)| group) {
             let declared = match kind.name {
-                "external" => DeclaredTable::of::<ExternalGroup>(),
-                _ => DeclaredTable::of::<GroupConfig>(),
+                "external" => DeclaredTable::for_type::<ExternalGroup>(),
+                _ => DeclaredTable::for_type::<GroupConfig>(),
             };
             tables.push((format!("{table}.groups.{group}"), declared));
         }

@@ -141,7 +141,7 @@ pub(crate) enum DurabilitySetting {
 }
 
 impl DurabilitySetting {
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Synced => "synced",
             Self::Process => "process",

@@ -144,7 +144,7 @@ fn config(spec: &HomeSpec, base_url: &str) -> String {
          [models.\"fake/*\"]\ncontext = 65_536\n\
          [providers.fake]\nkind = \"openai\"\nbase_url = \"{base_url}\"\n\
          [agents.defaults]\nmodel = \"fake/fake\"\n{http}",
-        spec.durability.word()
+        spec.durability.as_str()
     )
 }
 

@@ -64,7 +64,7 @@ impl Bench<'_> {
     ) -> Result<()> {
         let home = self.home(&HomeSpec::new(durability))?;
         let cost = self.load(&home, sessions, self.options.turns).await?;
-        let prefix = format!("text.{}.{sessions}", durability.word());
+        let prefix = format!("text.{}.{sessions}", durability.as_str());
         cost.add_to(figures, &prefix);
         figures.add(format!("{prefix}.bench_cpu_ms"), cost.bench_cpu_ms);
         figures.add(format!("{prefix}.switches"), cost.switches);

@@ -26,7 +26,7 @@ pub(crate) enum FigureUnit {
 }
 
 impl FigureUnit {
-    fn word(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Seconds => " s",
             Self::Milliseconds => " ms",
@@ -45,7 +45,7 @@ impl FigureUnit {
 
     /// Formats a figure with its unit, for example `1.23 ms`.
     pub(crate) fn show(self, value: f64) -> String {
-        format!("{}{}", self.bare(value), self.word())
+        format!("{}{}", self.bare(value), self.as_str())
     }
 
     /// Formats the smallest and the largest of some figures, for example `1.20..1.31`.
@@ -57,7 +57,7 @@ impl FigureUnit {
     pub(crate) fn goal(self, value: f64) -> String {
         let number =
             if value < 1000.0 { value.to_string() } else { thousands(value.round() as u64) };
-        format!("{number}{}", self.word())
+        format!("{number}{}", self.as_str())
     }
 
     fn bare(self, value: f64) -> String {

@@ -57,11 +57,11 @@ impl Bus {
                 return Err(AccessError::Linked { chat: one.clone(), session });
             }
         }
-        let own = SessionId::of(&chat)?;
+        let own = SessionId::from_address(&chat)?;
         if let Some(link) = self.links().into_iter().find(|link| link.session == own) {
             return Err(AccessError::LinkedTo { chat, by: Box::new(link.chat) });
         }
-        Ok(ChatLink { session: SessionId::of(&into)?, chat })
+        Ok(ChatLink { session: SessionId::from_address(&into)?, chat })
     }
 
     /// Returns the link of a chat, for unlinking.
@@ -163,9 +163,10 @@ impl Roles for Bus {
         let admission = &self.access.admission;
         let session = admission.session_of(inbound).ok()?;
         let own = session.address();
-        let linked = (own.whole_chat() != address.whole_chat())
-            .then(|| admission.cache.owner_of_chat(&own).map(|sender| PersonId::on(&own, sender)));
-        let (address, person) = (address.clone(), PersonId::of(inbound));
+        let linked = (own.whole_chat() != address.whole_chat()).then(|| {
+            admission.cache.owner_of_chat(&own).map(|sender| PersonId::from_sender(&own, sender))
+        });
+        let (address, person) = (address.clone(), PersonId::from_inbound(inbound));
         Some(Asker { address, chat: *chat, person, session, linked: linked.flatten() })
     }
 

@@ -79,7 +79,7 @@ impl AccessHarness {
 
     /// Returns the texts of the messages that an approval has put into a chat's session.
     async fn queued(&self, chat: &str) -> Vec<String> {
-        let session = SessionId::of(&chat.parse().unwrap()).unwrap();
+        let session = SessionId::from_address(&chat.parse().unwrap()).unwrap();
         let claim = self.store.claim(&session, Suspects::Exclude, Duration::ZERO).await.unwrap();
         let Claim::Turn(claimed) = claim else { return Vec::new() };
         let messages = claimed.turn.origin.messages();

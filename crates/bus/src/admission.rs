@@ -135,7 +135,7 @@ impl Admission {
     /// Returns the role of a message's author: their own, or the one that a role of the platform
     /// gives in a group.
     pub(crate) fn author_role(&self, inbound: &Inbound) -> Option<Role> {
-        let own = self.own_role(&PersonId::of(inbound));
+        let own = self.own_role(&PersonId::from_inbound(inbound));
         match self.access_rule(&inbound.address).as_deref() {
             Some(Allow::Listed(lists)) if inbound.chat == ChatKind::Group => {
                 own.max(lists.role_of_roles(&inbound.content.author_roles))
@@ -176,7 +176,7 @@ impl Admission {
         if matches!(self.access_rule(chat).as_deref(), Some(Allow::Local)) {
             return Some(Role::Owner);
         }
-        self.own_role(&PersonId::on(chat, self.cache.owner_of_chat(chat)?))
+        self.own_role(&PersonId::from_sender(chat, self.cache.owner_of_chat(chat)?))
     }
 
     /// Returns the access rule of the account; `None` for an unknown account.
@@ -228,7 +228,7 @@ impl Admission {
             ChatKind::Private => self.cache.session_of(&inbound.address),
             ChatKind::Group => None,
         };
-        linked.map_or_else(|| SessionId::of(&inbound.address), Ok)
+        linked.map_or_else(|| SessionId::from_address(&inbound.address), Ok)
     }
 
     pub(crate) fn admit_message(

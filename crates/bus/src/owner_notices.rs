@@ -51,7 +51,7 @@ impl Bus {
     /// Returns the name of the owner of a private chat, as others know it.
     pub fn name_of_owner(&self, chat: &ChatAddress) -> String {
         let sender = self.access.admission.cache.owner_of_chat(chat);
-        let person = sender.map(|sender| PersonId::on(chat, sender));
+        let person = sender.map(|sender| PersonId::from_sender(chat, sender));
         let name = self.access.admission.cache.read(|access| {
             let is_owner = |one: &&Person| Some(&one.id) == person.as_ref();
             access.people.iter().find(is_owner).and_then(|one| one.name.clone())

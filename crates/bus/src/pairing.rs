@@ -61,7 +61,7 @@ impl Bus {
             return Ok(());
         }
         let _creating = self.access.creating_code.lock().await;
-        let (person, now) = (PersonId::of(inbound), self.clock.now());
+        let (person, now) = (PersonId::from_inbound(inbound), self.clock.now());
         if !self.access.admission.cache.read(|access| may_give(&access.pairings, &person, now)) {
             tracing::debug!(%person, "no pairing code for a stranger: too many were issued lately");
             return Ok(());
@@ -105,7 +105,7 @@ impl Bus {
     /// Keeps the first message of a stranger with an open code, or an edit of it.
     pub(crate) async fn keep_message(&self, message: &NewInbound) -> Result<(), PublishError> {
         let Inbound { address, corrects, .. } = &message.inbound;
-        let (person, chat) = (PersonId::of(&message.inbound), address.whole_chat());
+        let (person, chat) = (PersonId::from_inbound(&message.inbound), address.whole_chat());
         let now = self.clock.now();
         let code = self.access.admission.cache.read(|access| {
             let theirs = |one: &&Pairing| one.person == person && one.chat == chat;
@@ -179,7 +179,7 @@ impl Bus {
         match found {
             None => Err(AccessError::UnknownCode(code)),
             Some(Pairing { decision: Some(decision), .. }) => {
-                Err(AccessError::UsedCode(code, decision.word()))
+                Err(AccessError::UsedCode(code, decision.as_str()))
             }
             Some(pairing) if !is_open(&pairing, self.clock.now()) => {
                 Err(AccessError::ExpiredCode(code))

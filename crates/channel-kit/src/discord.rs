@@ -20,7 +20,7 @@ pub const MAX_CONTENT: usize = 2000;
 #[must_use]
 pub fn styled(content: &Content) -> Styled {
     match &content.styles {
-        Some(_) => Styled::of(content),
+        Some(_) => Styled::from_content(content),
         // The files are sent along, so the text leaves them out.
         None => {
             let text = Content { attachments: Vec::new(), ..content.clone() }.as_text();

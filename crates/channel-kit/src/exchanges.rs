@@ -38,7 +38,7 @@ impl Exchanges {
     }
 
     /// Records a successful exchange.
-    pub fn works(&self) {
+    pub fn record_success(&self) {
         let mut last = self.last.lock();
         last.worked_at = Some(self.clock.elapsed());
         last.fault = None;
@@ -46,7 +46,7 @@ impl Exchanges {
     }
 
     /// Records a failed exchange; `why` must contain no secrets.
-    pub fn fails(&self, why: &str) {
+    pub fn record_failure(&self, why: &str) {
         let mut last = self.last.lock();
         last.fault = Some(why.to_owned());
         last.exchanges.fail(self.clock.now(), why);

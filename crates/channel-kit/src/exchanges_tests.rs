@@ -26,24 +26,24 @@ impl World {
 #[test]
 fn f24_exchanges_fails_shows_the_time_since_the_last_success_until_the_next() {
     let world = World::new();
-    world.exchanges.works();
+    world.exchanges.record_success();
     world.pass(12);
     assert_eq!(world.exchanges.get(), Health::Up);
-    world.exchanges.fails("Bad Gateway");
+    world.exchanges.record_failure("Bad Gateway");
     world.shows("no successful exchange for 12 s: Bad Gateway");
-    world.exchanges.fails("Not Found");
+    world.exchanges.record_failure("Not Found");
     world.pass(170);
     world.shows("no successful exchange for 3 min: Not Found");
     world.pass(19 * 3600);
     world.shows("no successful exchange for 19 h: Not Found");
-    world.exchanges.works();
+    world.exchanges.record_success();
     assert_eq!(world.exchanges.get(), Health::Up);
 }
 
 #[test]
 fn f24_exchanges_silence_is_a_fault_after_a_minute() {
     let world = World::new();
-    world.exchanges.works();
+    world.exchanges.record_success();
     world.pass(60);
     assert_eq!(world.exchanges.get(), Health::Up);
     world.pass(1);
@@ -56,6 +56,6 @@ fn f24_exchanges_of_an_account_that_never_worked_are_down_from_the_start() {
     world.shows("not connected yet");
     world.pass(61);
     world.shows("no successful exchange since the start 1 min ago");
-    world.exchanges.fails("no connection");
+    world.exchanges.record_failure("no connection");
     world.shows("no successful exchange since the start 1 min ago: no connection");
 }

@@ -18,7 +18,7 @@
 //!
 //! **Waiting is the back-pressure.** A write that fails for now, for example on a full disk, is
 //! repeated without end. Meanwhile the loop reads nothing, and the platform keeps the later
-//! updates. A platform that sends an update again after an error uses [`Intake::once`] instead.
+//! updates. A platform that sends an update again after an error uses [`Intake::with_one_attempt`] instead.
 //!
 //! **A refusal is final**, and so the cursor passes it: a sender without access would otherwise
 //! stop the channel. [`Intake::offer`] leaves the cursor, for callers that use a refused message
@@ -116,7 +116,7 @@ impl<'a> Intake<'a> {
 
     /// Tries each write once: for platforms that send an update again after an error.
     #[must_use]
-    pub fn once(self) -> Self {
+    pub fn with_one_attempt(self) -> Self {
         Self { attempts: WriteAttempts::One, ..self }
     }
 
@@ -267,7 +267,7 @@ impl<'a> Intake<'a> {
     }
 
     /// Retries a write until the log accepts it, or the bus refuses its content. With
-    /// [`Self::once`], an error of the log ends the retries.
+    /// [`Self::with_one_attempt`], an error of the log ends the retries.
     async fn with_retry<T, W>(
         &self,
         write: impl Fn() -> W,

@@ -142,7 +142,7 @@ async fn take_retries_until_the_disk_has_room_and_passes_other_failures_on() {
 #[tokio::test]
 async fn take_once_returns_an_error_of_the_log_without_a_retry() {
     let world = World::new();
-    let intake = world.intake().once();
+    let intake = world.intake().with_one_attempt();
     let full = StoreError::Full { path: "db".to_owned() };
     let failed = || Stopped::Failed(ChannelError::Interrupted(full.to_string()));
     let table = [

@@ -186,7 +186,7 @@ impl Pace {
     ///
     /// # Errors
     /// The time left of a hold that began since the turn was granted. The request must not leave.
-    pub async fn leave(&self, chat: &ChatId) -> Result<UnderWay<'_>, Duration> {
+    pub async fn start_request(&self, chat: &ChatId) -> Result<UnderWay<'_>, Duration> {
         loop {
             self.held(chat)?;
             let left = self.state.lock().slots.start_request(chat, self.clock.elapsed());
@@ -208,7 +208,7 @@ impl Pace {
     /// bot is limited, so this holds the account. Returns `true` if that hold of the account is
     /// new.
     pub fn refused(&self, chat: &ChatId, wait: Duration) -> bool {
-        self.hold(chat, wait);
+        self.hold_chat(chat, wait);
         let mut state = self.state.lock();
         let now = self.clock.elapsed();
         let was_held = state.account_held_until > now;
@@ -228,7 +228,7 @@ impl Pace {
     }
 
     /// Holds one chat for `wait`. A shorter hold than the current one has no effect.
-    pub fn hold(&self, chat: &ChatId, wait: Duration) {
+    pub fn hold_chat(&self, chat: &ChatId, wait: Duration) {
         let until = self.clock.elapsed().saturating_add(wait);
         let mut state = self.state.lock();
         let chat = state.chats.entry(chat.clone()).or_default();

@@ -113,7 +113,7 @@ impl PaceLoad {
             self.turns.set(self.turns.get() + 1);
             let turn = self.turns.get();
             self.commit().await;
-            let Ok(under_way) = pace.leave(&name).await else { continue };
+            let Ok(under_way) = pace.start_request(&name).await else { continue };
             self.travel().await;
             let taken = self.platform.borrow_mut().take(chat, turn, clock.elapsed());
             self.travel().await;

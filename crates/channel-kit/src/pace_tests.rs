@@ -30,7 +30,7 @@ impl World {
     /// Takes a turn and lets the request leave, as the outbox does.
     async fn send(&self, chat: usize, is_group: bool) -> Result<(), Duration> {
         self.turn(chat, is_group).await?;
-        self.pace.leave(&id(chat)).await.map(drop)
+        self.pace.start_request(&id(chat)).await.map(drop)
     }
 
     /// Takes a turn, however long that takes.
@@ -101,7 +101,7 @@ async fn leave_releases_delayed_requests_without_a_burst() {
     }
     let left = Mutex::new(Vec::new());
     let leave = async |chat| {
-        drop(world.pace.leave(&id(chat)).await.unwrap());
+        drop(world.pace.start_request(&id(chat)).await.unwrap());
         left.lock().push(world.now());
     };
     let held_up_until = world.now();
@@ -130,7 +130,7 @@ async fn turn_waits_while_a_slow_disk_delays_as_many_requests_as_may_leave_in_a_
             () = world.clock.sleeper(APART) => world.clock.advance(APART),
         }
     }
-    drop(world.pace.leave(&id(0)).await.unwrap());
+    drop(world.pace.start_request(&id(0)).await.unwrap());
     tokio::select! {
         biased;
         turn = &mut sixth => turn.unwrap(),
@@ -143,7 +143,7 @@ async fn leave_is_refused_once_a_hold_has_begun() {
     let world = World::new();
     assert_eq!(world.turn(1, false).await, Ok(()));
     world.pace.hold_account(SECOND);
-    assert_eq!(world.pace.leave(&id(1)).await.map(drop), Err(SECOND));
+    assert_eq!(world.pace.start_request(&id(1)).await.map(drop), Err(SECOND));
 }
 
 #[tokio::test]
@@ -151,10 +151,10 @@ async fn request_counts_until_a_second_after_its_answer() {
     let world = World::new();
     let mut under_way = Vec::new();
     for chat in 0..5 {
-        under_way.push(world.pace.leave(&id(chat)).await.unwrap());
+        under_way.push(world.pace.start_request(&id(chat)).await.unwrap());
     }
     let sixth = id(5);
-    let mut sixth = Box::pin(world.pace.leave(&sixth));
+    let mut sixth = Box::pin(world.pace.start_request(&sixth));
     let wait = async || {
         world.clock.sleeper(Duration::from_millis(1)).await;
         world.clock.advance(SECOND);
@@ -181,7 +181,7 @@ async fn request_that_hangs_stops_the_account_for_ten_seconds_at_most() {
     let world = World::new();
     let mut under_way = Vec::new();
     for chat in 0..5 {
-        under_way.push(world.pace.leave(&id(chat)).await.unwrap());
+        under_way.push(world.pace.start_request(&id(chat)).await.unwrap());
     }
     assert_eq!(world.send(6, false).await, Ok(()));
     assert_eq!(world.now(), 10 * SECOND);
@@ -271,15 +271,15 @@ fn spare_requests_leave_half_of_the_account_to_messages() {
     assert_eq!(taken, 3);
     world.clock.advance(SECOND);
     assert!(world.pace.spare_request(&id(1)));
-    world.pace.hold(&id(1), MINUTE);
+    world.pace.hold_chat(&id(1), MINUTE);
     assert!(!world.pace.spare_request(&id(1)) && world.pace.spare_request(&id(2)));
 }
 
 #[test]
 fn f6_hold_holds_its_chat_alone_until_the_longest_hold_is_over() {
     let world = World::new();
-    world.pace.hold(&id(1), 17 * SECOND);
-    world.pace.hold(&id(1), SECOND);
+    world.pace.hold_chat(&id(1), 17 * SECOND);
+    world.pace.hold_chat(&id(1), SECOND);
     assert_eq!(world.pace.spare_turn(&id(1), false), Err(17 * SECOND));
     assert_eq!(world.pace.spare_turn(&id(2), false), Ok(()));
     world.clock.advance(17 * SECOND);
@@ -342,7 +342,7 @@ async fn f27_pace_forgets_idle_chats_and_keeps_waiting_ones() {
         assert_eq!(world.send(chat, false).await, Ok(()));
         world.clock.advance(SECOND);
     }
-    world.pace.hold(&id(1), 3 * MINUTE);
+    world.pace.hold_chat(&id(1), 3 * MINUTE);
     assert!(world.pace.state.lock().chats.len() <= 122);
     world.clock.advance(2 * MINUTE);
     assert_eq!(world.send(2, false).await, Ok(()));

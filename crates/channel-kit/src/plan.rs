@@ -12,14 +12,14 @@ const ROOM: usize = 12;
 /// message.
 #[must_use]
 pub fn plan(reply: &Content, limit: Limit, numbered: bool) -> Vec<Content> {
-    plan_styled(reply, &Styled::of(reply), limit, numbered)
+    plan_styled(reply, &Styled::from_content(reply), limit, numbered)
 }
 
 /// Cuts the beginning of a reply that grows. The messages are not numbered, since their number is
 /// open; with `numbered`, each has room for its later number.
 #[must_use]
 pub fn plan_preview(reply: &Content, limit: Limit, numbered: bool) -> Vec<Content> {
-    plan_preview_styled(reply, &Styled::of(reply), limit, numbered)
+    plan_preview_styled(reply, &Styled::from_content(reply), limit, numbered)
 }
 
 /// Like [`plan_preview`], with the text of the reply that the channel has rendered itself.

@@ -74,7 +74,7 @@ impl<C: Hash + Eq + Clone, M: PartialEq> ReactionNotes<C, M> {
     }
 
     /// Adds a reaction. A chat keeps the last ten.
-    pub fn add(&mut self, chat: C, reaction: UserReaction<M>) {
+    pub fn add_reaction(&mut self, chat: C, reaction: UserReaction<M>) {
         let notes = self.chats.get_or_insert_mut(chat, Vec::new);
         notes.push(reaction);
         if notes.len() > MAX_REACTIONS {
@@ -111,7 +111,7 @@ impl<C: Hash + Eq + Clone, M: PartialEq> ReactionNotes<C, M> {
     }
 
     /// Call it once the conversation has the reactions of a chat.
-    pub fn forget(&mut self, chat: &C) {
+    pub fn forget_chat(&mut self, chat: &C) {
         self.chats.pop(chat);
     }
 }
@@ -152,7 +152,7 @@ mod tests {
             notes.note_own(chat, message);
         }
         for (message, user) in [(1, 7), (2, 8), (3, 8), (5, 8)] {
-            notes.add("a", reaction(message, user));
+            notes.add_reaction("a", reaction(message, user));
         }
         let told: Vec<String> = notes.of_chat(&"a", 7).into_iter().map(|note| note.text).collect();
         let expected = [
@@ -167,7 +167,7 @@ mod tests {
         notes.withdraw(&"a", &2, 7);
         let from: Vec<_> = notes.of_chat(&"a", 7).into_iter().map(|note| note.from).collect();
         assert_eq!(from, [(); 3].map(|()| Some("Bob".to_owned())));
-        notes.forget(&"a");
+        notes.forget_chat(&"a");
         assert_eq!(notes.of_chat(&"a", 7), []);
         assert_eq!((notes.chat_of(&2), notes.chat_of(&3)), (Some("a"), None));
     }
@@ -176,7 +176,7 @@ mod tests {
     fn add_keeps_the_last_reactions_of_a_chat() {
         let mut notes = ReactionNotes::default();
         for message in 0..=20 {
-            notes.add("a", reaction(message, 7));
+            notes.add_reaction("a", reaction(message, 7));
         }
         assert_eq!(notes.of_chat(&"a", 7).len(), MAX_REACTIONS);
     }

@@ -30,7 +30,7 @@ impl ReceiveWatch {
     }
 
     /// Reports that the loop works, and that its next step ends within this time.
-    pub fn expect(&self, within: Duration) {
+    pub fn expect_within(&self, within: Duration) {
         self.set(Some(self.clock.elapsed().saturating_add(within)));
     }
 
@@ -78,7 +78,7 @@ mod tests {
         let pass = |seconds| clock.advance(Duration::from_secs(seconds));
         pass(10_000);
         assert_eq!(watch.overdue(), None, "no report is expected");
-        watch.expect(Duration::from_secs(50));
+        watch.expect_within(Duration::from_secs(50));
         pass(50 + 120);
         assert_eq!(watch.overdue(), None, "within the grace");
         pass(1);
@@ -87,7 +87,7 @@ mod tests {
         pass(10_000);
         assert_eq!(watch.overdue(), None, "the loop waits for the log");
         let run = watch.run();
-        watch.expect(Duration::ZERO);
+        watch.expect_within(Duration::ZERO);
         drop(run);
         pass(10_000);
         assert_eq!(watch.overdue(), None, "the loop has ended");

@@ -18,7 +18,7 @@ use avocet_protocol::chat::{Content, Style};
 impl Styled {
     /// Returns the text of a message with its styles. A planned message is rendered already.
     #[must_use]
-    pub fn of(content: &Content) -> Self {
+    pub fn from_content(content: &Content) -> Self {
         match &content.styles {
             Some(styles) => Self { text: content.text.clone(), styles: styles.clone() },
             // The files are sent along, so the text leaves them out.

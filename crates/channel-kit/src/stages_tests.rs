@@ -100,7 +100,7 @@ impl InboundStages for RoomStages<'_> {
                 let (name, emoji) = ("Bob".to_owned(), emoji.to_owned());
                 if let Some(room) = self.rooms.reactions.chat_of(&message) {
                     let reaction = UserReaction { message, user: 8, name, emoji };
-                    self.rooms.reactions.add(room, reaction);
+                    self.rooms.reactions.add_reaction(room, reaction);
                 }
             }
             _ => return false,
@@ -153,7 +153,7 @@ impl InboundStages for RoomStages<'_> {
         match message {
             Converted::Inbound(_) if *taken == Taken::Accepted => {
                 self.rooms.recent.forget_messages(&home, |_| true);
-                self.rooms.reactions.forget(&home);
+                self.rooms.reactions.forget_chat(&home);
                 self.rooms.asides.retain(|(room, _)| *room != home);
             }
             Converted::Ignored(_) => self.rooms.recent.note_message(home, id, quote(text)),
@@ -186,7 +186,7 @@ impl World {
 
     /// Runs the stages of an update with a cursor at this position. Tries each write once.
     async fn run(&mut self, position: u64, update: RoomUpdate) -> Result<Taken, Stopped> {
-        let intake = Intake::new(&self.channel, &self.account, &self.context).once();
+        let intake = Intake::new(&self.channel, &self.account, &self.context).with_one_attempt();
         let cursor = Cursor { scope: String::new(), position: position.to_string() };
         let mut stages = RoomStages { rooms: &mut self.rooms, update };
         intake.run_stages(&mut stages, Some(cursor)).await

@@ -15,7 +15,7 @@ use crate::AgentTools;
 pub struct AgentsConfig {
     /// The settings that all agents inherit.
     pub defaults: AgentDefaults,
-    /// Agents for some sessions, by name: see [`profiles`](crate::profiles).
+    /// Agents for some sessions, by name: see [`read_profiles`](crate::profiles).
     #[serde(flatten)]
     pub profiles: Map<String, Value>,
 }
@@ -124,7 +124,7 @@ pub struct TaskModels {
 impl AgentDefaults {
     /// The model that answers, as `provider/model`.
     #[must_use]
-    pub fn answering(&self) -> &str {
+    pub fn answering_model(&self) -> &str {
         self.models.default.as_ref().unwrap_or(&self.model)
     }
 

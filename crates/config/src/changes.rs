@@ -15,7 +15,7 @@ pub struct KeyPath(Vec<String>);
 impl KeyPath {
     /// Makes a path of the names of its tables and of its key.
     #[must_use]
-    pub fn of(names: &[&str]) -> Self {
+    pub fn from_names(names: &[&str]) -> Self {
         Self(names.iter().map(|name| (*name).to_owned()).collect())
     }
 
@@ -33,7 +33,7 @@ impl KeyPath {
 
     /// Returns `true` if a pattern fits the beginning of the path. In it, `*` is any one name.
     #[must_use]
-    pub fn fits(&self, pattern: &str) -> bool {
+    pub fn starts_like(&self, pattern: &str) -> bool {
         let mut names = self.0.iter();
         pattern
             .split('.')
@@ -63,7 +63,7 @@ impl ConfigDocument {
     }
 
     /// Gives a key the value that it has in another document. If it has none there, removes it.
-    pub fn keep(&mut self, key: &KeyPath, of: &Self) {
+    pub fn keep_value(&mut self, key: &KeyPath, of: &Self) {
         put_value(&mut self.root, Some(&of.root), &key.0, value_at(&of.root, &key.0));
         let path = key.to_string();
         self.secret.retain(|other| !is_of_key(other, &path));
@@ -181,7 +181,7 @@ mod tests {
         for old in texts.map(document) {
             for new in texts.map(document) {
                 let mut kept = new.clone();
-                old.changes(&new).iter().for_each(|key| kept.keep(key, &old));
+                old.changes(&new).iter().for_each(|key| kept.keep_value(key, &old));
                 assert_eq!(kept.root, old.root, "{:?}", new.root);
             }
         }
@@ -191,17 +191,21 @@ mod tests {
     fn keep_hides_a_secret_of_the_old_document() {
         let old = document("token = \"${ONE}\"\nname = \"a\"");
         let mut new = document("token = \"plain\"\nname = \"${TWO}\"");
-        old.changes(&new).iter().for_each(|key| new.keep(key, &old));
-        assert_eq!(new.shown("token", "value of ONE"), "(hidden: it comes from a reference)");
-        assert_eq!(new.shown("name", "a"), "a");
-        let of_secrets = [["token"], ["name"]].map(|names| new.is_secret(&KeyPath::of(&names)));
+        old.changes(&new).iter().for_each(|key| new.keep_value(key, &old));
+        assert_eq!(
+            new.hide_reference("token", "value of ONE"),
+            "(hidden: it comes from a reference)"
+        );
+        assert_eq!(new.hide_reference("name", "a"), "a");
+        let of_secrets =
+            [["token"], ["name"]].map(|names| new.is_secret(&KeyPath::from_names(&names)));
         assert_eq!(of_secrets, [true, false]);
         assert!(new.secrets().iter().any(|secret| secret.expose() == "value of ONE"));
     }
 
     #[test]
     fn fits_compares_names_with_a_pattern() {
-        let key = KeyPath::of(&["agents", "a.b", "workspace"]);
+        let key = KeyPath::from_names(&["agents", "a.b", "workspace"]);
         let table = [
             ("agents", true),
             ("agents.*.workspace", true),
@@ -211,7 +215,7 @@ mod tests {
             ("agents.*.workspace.deeper", false),
         ];
         for (pattern, fits) in table {
-            assert_eq!(key.fits(pattern), fits, "{pattern}");
+            assert_eq!(key.starts_like(pattern), fits, "{pattern}");
         }
         assert!(key.is_in(&["agents", "a.b"]) && !key.is_in(&["agents", "a"]));
     }

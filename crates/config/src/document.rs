@@ -116,7 +116,9 @@ impl ConfigDocument {
                 document.root = reader.read_table(&mut document, "", table.get_ref())?;
                 Ok(document)
             }
-            Err(error) => Err(document.error(error.span(), syntax::plain_message(error.message()))),
+            Err(error) => {
+                Err(document.error_in_span(error.span(), syntax::plain_message(error.message())))
+            }
         }
     }
 
@@ -171,7 +173,7 @@ impl ConfigDocument {
             } else if is_for_secrets(&at) {
                 "a secret is text in quotation marks".to_owned()
             } else {
-                with_list(plain_error(&error))
+                plain_error(&error)
             };
             self.error_at(&at, format!("`{at}`: {message}"))
         })
@@ -212,7 +214,7 @@ impl ConfigDocument {
 
     /// Returns the values that were left out because a reference in them has no value here.
     #[must_use]
-    pub fn unresolved(&self) -> &[UnresolvedValue] {
+    pub fn unresolved_values(&self) -> &[UnresolvedValue] {
         &self.unresolved
     }
 
@@ -241,7 +243,7 @@ impl ConfigDocument {
 
     /// Returns the value at a path for use in an error: hidden if it came from a reference.
     #[must_use]
-    pub fn shown<'v>(&self, path: &str, value: &'v str) -> &'v str {
+    pub fn hide_reference<'v>(&self, path: &str, value: &'v str) -> &'v str {
         if self.secret.contains(path) { "(hidden: it comes from a reference)" } else { value }
     }
 
@@ -249,7 +251,7 @@ impl ConfigDocument {
     #[must_use]
     pub fn error_at(&self, path: &str, message: String) -> ConfigError {
         let key = Some(path.to_owned()).filter(|path| !path.is_empty());
-        ConfigError { key, ..self.error(self.spans.get(path).cloned(), message) }
+        ConfigError { key, ..self.error_in_span(self.spans.get(path).cloned(), message) }
     }
 
     /// Creates an error about a key that is not one of `known`.
@@ -262,7 +264,7 @@ impl ConfigDocument {
         ConfigError { is_unknown_key: true, ..error }
     }
 
-    pub(crate) fn error(&self, span: Option<Range<usize>>, message: String) -> ConfigError {
+    pub(crate) fn error_in_span(&self, span: Option<Range<usize>>, message: String) -> ConfigError {
         let place = span.map(|span| {
             let before = &self.text[..self.text.floor_char_boundary(span.start)];
             let line = before.matches('\n').count() + 1;
@@ -314,14 +316,6 @@ fn find_value<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     }
     let below = |(dot, _): (usize, &str)| find_value(value.get(&path[..dot])?, &path[dot + 1..]);
     value.get(path).or_else(|| path.match_indices('.').find_map(below))
-}
-
-/// Shows the list that was meant by a single value: `9 is not a list; write [9]`.
-fn with_list(message: String) -> String {
-    match message.strip_suffix(" is not a list") {
-        Some(value) if !value.starts_with(['a', '{']) => format!("{message}; write [{value}]"),
-        _ => message,
-    }
 }
 
 pub(crate) fn join_path(path: &str, key: &str) -> String {

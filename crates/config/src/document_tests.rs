@@ -194,7 +194,8 @@ fn document_leaves_unset_references_unresolved_if_their_value_is_unused() {
     assert!(error.contains("NO_KEY is not set"), "{error}");
 
     let possible = read(UsedReferences::Possible).unwrap();
-    let missing: Vec<_> = possible.unresolved().iter().map(|one| one.error.to_string()).collect();
+    let missing: Vec<_> =
+        possible.unresolved_values().iter().map(|one| one.error.to_string()).collect();
     assert_eq!(
         missing,
         [
@@ -211,7 +212,7 @@ fn document_leaves_unset_references_unresolved_if_their_value_is_unused() {
     let places = read(UsedReferences::Places).unwrap();
     assert_eq!(places.get("data_dir").unwrap(), "/data/sk-secret");
     assert_eq!(places.get("providers.local.headers.X").unwrap(), "unresolved");
-    assert_eq!(places.unresolved().len(), 3);
+    assert_eq!(places.unresolved_values().len(), 3);
 }
 
 #[test]

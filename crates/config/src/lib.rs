@@ -34,7 +34,7 @@ pub use error::ConfigError;
 pub use gateway::{GatewayClient, GatewayConfig};
 pub use keys::{keys, schema};
 pub use memory::{ConsolidationSettings, MemorySettings};
-pub use profiles::{AgentProfile, DEFAULT, DEFAULTS, ProfileKeys, profiles};
+pub use profiles::{AgentProfile, DEFAULT, DEFAULTS, ProfileKeys, read_profiles};
 pub use reader::{PLACES, UnresolvedValue, UsedReferences, is_for_secrets};
 pub use retention::RetentionConfig;
 pub use schedules::{HeartbeatConfig, ScheduleTable};

@@ -79,7 +79,7 @@ pub struct ProfileKeys {
 ///
 /// # Errors
 /// [`ConfigError`] names the first unusable key, also if two agents claim the same sessions.
-pub fn profiles(document: &ConfigDocument) -> Result<Vec<AgentProfile>, ConfigError> {
+pub fn read_profiles(document: &ConfigDocument) -> Result<Vec<AgentProfile>, ConfigError> {
     let defaults: AgentDefaults = document.table(&profile_path(DEFAULTS))?;
     check_limits(document, &profile_path(DEFAULTS), &defaults)?;
     let mut found: Vec<AgentProfile> = Vec::new();
@@ -192,7 +192,7 @@ fn read_people(
     let read = |(place, person): (usize, &String)| {
         let at = format!("agents.{agent}.people[{place}]");
         person.parse().map_err(|_| {
-            let shown = document.shown(&at, person);
+            let shown = document.hide_reference(&at, person);
             let message = format!(
                 "`{at}`: {shown:?} is not a person; write channel:account:person, for example \
                     \"telegram:main:123456789\""
@@ -218,7 +218,7 @@ fn check_people(
         let message = format!(
             "`{at}`: the agent {} answers {:?} already; a person has one agent",
             other.name,
-            document.shown(&at, &person)
+            document.hide_reference(&at, &person)
         );
         return Err(document.error_at(&at, message));
     }
@@ -260,7 +260,7 @@ fn check_pattern(
 ) -> Result<(), ConfigError> {
     let SessionPattern { agent, place, pattern } = session;
     let at = format!("agents.{agent}.sessions[{place}]");
-    let shown = document.shown(&at, pattern);
+    let shown = document.hide_reference(&at, pattern);
     if !pattern.contains(['*', ':']) {
         let message = format!(
             "`{at}`: {shown:?} fits no session; write channel:account:chat, with * for any \

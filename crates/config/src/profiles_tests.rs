@@ -4,7 +4,7 @@ use crate::TaskModels;
 fn read(text: &str) -> Result<Vec<AgentProfile>, String> {
     let document = ConfigDocument::parse(text.to_owned(), None, &|_| None).unwrap();
     document.table::<crate::ConfigSettings>("").map_err(|error| error.to_string())?;
-    profiles(&document).map_err(|error| error.to_string())
+    read_profiles(&document).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn profiles_inherit_each_model_of_a_task_by_itself() {
     let of = |name: &str| {
         let agent = &found.iter().find(|profile| profile.name == name).unwrap().agent;
         let TaskModels { vision, long, .. } = agent.models.clone();
-        (agent.answering().to_owned(), agent.cheap().cloned(), vision, long)
+        (agent.answering_model().to_owned(), agent.cheap().cloned(), vision, long)
     };
     let some = |name: &str| Some(name.to_owned());
     let default = ("a/one".to_owned(), some("a/small"), None, some("a/long"));

@@ -17,7 +17,7 @@ pub enum UsedReferences {
     /// All references; one without a value is an error.
     All,
     /// References that have a value in this environment. The others are in
-    /// [`ConfigDocument::unresolved`].
+    /// [`ConfigDocument::unresolved_values`].
     Possible,
     /// Only the references in [`PLACES`]; one without a value is an error. The others are ignored.
     Places,
@@ -150,7 +150,7 @@ fn error_at_value(
     span: Range<usize>,
     message: &str,
 ) -> ConfigError {
-    let error = document.error(Some(span), format!("`{path}`: {message}"));
+    let error = document.error_in_span(Some(span), format!("`{path}`: {message}"));
     ConfigError { key: Some(path.to_owned()), ..error }
 }
 

@@ -38,7 +38,7 @@ impl RunMethod for Decide {
 
     async fn run(ports: Self::Ports<'_>, Self { id, decision }: Self) -> Answered<Self> {
         if ports.approvals.decide(id, decision).await.map_err(unavailable)? {
-            return Reply::whole(&());
+            return Reply::with_whole(&());
         }
         let message = format!("no call waits for approval as {id}; it was decided, or has expired");
         Err(RpcError::new(RpcError::NOT_FOUND, message))

@@ -19,7 +19,7 @@ impl RunMethod for JsonQuestion {
 
     async fn run(ask: Self::Ports<'_>, question: Self) -> Answered<Self> {
         match ask.ask_json(&question).await {
-            Ok(answer) => Reply::whole(&answer),
+            Ok(answer) => Reply::with_whole(&answer),
             Err(AskJsonError::Log(error)) => Err(unavailable(error)),
             Err(error @ AskJsonError::Schema(_)) => {
                 Err(RpcError::new(RpcError::PARAMS, error.to_string()))

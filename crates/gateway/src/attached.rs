@@ -107,7 +107,7 @@ impl Connection {
     /// Returns the session of a chat, which may be linked to another one.
     pub(crate) fn session_of(&self, chat: &ChatAddress) -> Result<SessionId, RpcError> {
         let linked = self.parts.access.links().into_iter().find(|link| link.chat == *chat);
-        let session = linked.map_or_else(|| SessionId::of(chat), |link| Ok(link.session));
+        let session = linked.map_or_else(|| SessionId::from_address(chat), |link| Ok(link.session));
         session.map_err(|error| RpcError::new(RpcError::PARAMS, error.to_string()))
     }
 
@@ -154,7 +154,7 @@ impl Connection {
     }
 
     fn take_attached_place(&self) -> Result<(), RpcError> {
-        self.place.attach().map_err(|why| RpcError::new(RpcError::UNAVAILABLE, why))
+        self.place.mark_attached().map_err(|why| RpcError::new(RpcError::UNAVAILABLE, why))
     }
 
     fn channel(
@@ -193,7 +193,7 @@ impl Connection {
                 item = items.recv_async() => match item {
                     Ok(ForClient::Chunk(handover)) => self.hand_over(kind, *handover).await,
                     Ok(ForClient::Piece(request)) => self.read_piece(request).await,
-                    Ok(ForClient::Typing(chat)) if self.can(Capability::Typing) => {
+                    Ok(ForClient::Typing(chat)) if self.has_capability(Capability::Typing) => {
                         self.display("typing", &Typing { chat });
                     }
                     Ok(ForClient::Typing(_)) => {}
@@ -214,7 +214,9 @@ impl Connection {
     async fn hand_over(&self, kind: ClientKind, Handover { delivery, receipt }: Handover) {
         let id = format!("{}-{}", delivery.id, uuid::Uuid::new_v4());
         let content = match kind {
-            ClientKind::Platform => as_plain_text(&delivery.content, |one| self.can(one)),
+            ClientKind::Platform => {
+                as_plain_text(&delivery.content, |one| self.has_capability(one))
+            }
             ClientKind::Person => {
                 let text = delivery.content.as_text();
                 Content { text, attachments: Vec::new(), ..delivery.content.clone() }

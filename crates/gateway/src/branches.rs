@@ -22,7 +22,7 @@ impl RunMethod for BranchSession {
         let Self { session, into, .. } = &branch;
         let (code, message) =
             match parts.branches.branch_session(&branch).await.map_err(unavailable)? {
-                BranchedSession::Copied { turns } => return Reply::whole(&turns),
+                BranchedSession::Copied { turns } => return Reply::with_whole(&turns),
                 BranchedSession::UnknownSession => {
                     (RpcError::NOT_FOUND, format!("there is no session {session}"))
                 }

@@ -61,7 +61,7 @@ impl HealthReport {
             return Health::Up;
         }
         let reason = self.reason.as_deref().unwrap_or("the program gives no reason");
-        Health::Down(cut(&reason.split_whitespace().collect::<Vec<_>>().join(" ")))
+        Health::Down(cut_error(&reason.split_whitespace().collect::<Vec<_>>().join(" ")))
     }
 }
 
@@ -109,16 +109,16 @@ pub(crate) fn error_outcome(error: RpcError) -> Option<SendError> {
             let pause = seconds.filter(|seconds| (0.0..=LONGEST_PAUSE).contains(seconds));
             Some(match pause {
                 Some(seconds) => SendError::RetryAfter(Duration::from_secs_f64(seconds)),
-                None => SendError::Failed(cut(&message)),
+                None => SendError::Failed(cut_error(&message)),
             })
         }
-        RpcError::NOT_ALLOWED => Some(SendError::Refused(cut(&message))),
+        RpcError::NOT_ALLOWED => Some(SendError::Refused(cut_error(&message))),
         _ => None,
     }
 }
 
 /// Cuts an error of a client.
-pub(crate) fn cut(message: &str) -> String {
+pub(crate) fn cut_error(message: &str) -> String {
     message.chars().take(MOST_ERROR).collect()
 }
 

@@ -175,12 +175,12 @@ impl Client {
     /// Keeps a file, so that the daemon can read it as an attachment of a message. The client must
     /// be attached to the chat of the message.
     pub fn keep_file(&self, reference: String, bytes: Vec<u8>) {
-        self.files.keep(reference, bytes);
+        self.files.keep_file(reference, bytes);
     }
 
     /// Forgets a file of [`Self::keep_file`].
     pub fn forget_file(&self, reference: &str) {
-        self.files.forget(reference);
+        self.files.forget_file(reference);
     }
 
     /// Makes a request and waits for its answer.
@@ -330,7 +330,7 @@ impl ClientReader {
                 }
                 return;
             }
-            "file.read" => self.files.piece(params),
+            "file.read" => self.files.read_piece(params),
             _ => {
                 let message = format!("this client has no method {method:?}");
                 Err(RpcError::new(RpcError::METHOD, message))

@@ -13,7 +13,7 @@ use crate::caller::Caller;
 use crate::wire::RpcError;
 
 /// Returns the rights of a caller, for the caller.
-pub(crate) fn welcome(caller: &Caller) -> Welcome {
+pub(crate) fn welcome_caller(caller: &Caller) -> Welcome {
     let Caller { sender, role, chats, methods } = caller.clone();
     Welcome { sender, role, chats, methods, protocol: PROTOCOL }
 }
@@ -114,7 +114,7 @@ impl Clients {
     ///
     /// # Errors
     /// The reason why the process can never get rights.
-    pub(crate) fn admit(&self, peer: Peer) -> Result<Option<Caller>, String> {
+    pub(crate) fn admit_connection(&self, peer: Peer) -> Result<Option<Caller>, String> {
         let Peer { uid, ours, .. } = peer;
         if peer.is_own() {
             let sender =
@@ -134,7 +134,7 @@ impl Clients {
     }
 
     /// Returns the rights of the named client.
-    pub(crate) fn hello(&self, peer: Peer, hello: &Hello) -> Result<Caller, RpcError> {
+    pub(crate) fn admit_named(&self, peer: Peer, hello: &Hello) -> Result<Caller, RpcError> {
         let Hello { client: name, token, .. } = hello;
         let is_named =
             |client: &&NamedClient| name.as_ref().is_none_or(|name| *name == client.name);

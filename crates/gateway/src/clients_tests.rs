@@ -42,7 +42,7 @@ fn sender(caller: &Caller) -> &str {
 fn admit_makes_the_daemons_user_and_root_operators() {
     for clients in [Clients::default(), clients()] {
         for uid in [0, DAEMON] {
-            let caller = clients.admit(peer(uid, 1)).unwrap().unwrap();
+            let caller = clients.admit_connection(peer(uid, 1)).unwrap().unwrap();
             assert_eq!(sender(&caller), format!("uid:{uid}"));
             assert_eq!((caller.role, caller.chats.are_all()), (ClientRole::Operator, true));
         }
@@ -54,7 +54,7 @@ fn admit_refuses_a_user_whom_no_client_can_be_and_names_the_setting() {
     let named = ClientIdentity { users: Some(users(&[2001], &[])), token: None };
     for clients in [Clients::default(), Clients::new(vec![client("alice", named)])] {
         assert_eq!(
-            clients.admit(peer(1001, 1001)).unwrap_err(),
+            clients.admit_connection(peer(1001, 1001)).unwrap_err(),
             "user 1001 may not use this socket; it belongs to user 1000. Run the command as that \
              user, or name user 1001 in the configuration: [gateway.clients.NAME] uid = 1001"
         );
@@ -67,9 +67,10 @@ fn admit_and_hello_give_the_rights_of_the_proved_client() {
     let hello = |peer, client: Option<&str>, token: Option<&str>| {
         let (client, token) = (client.map(str::to_owned), token.map(secret));
         let hello = Hello { client, token, ..Hello::default() };
-        clients.hello(peer, &hello)
+        clients.admit_named(peer, &hello)
     };
-    let admitted = |uid, gid| clients.admit(peer(uid, gid)).unwrap().map(|one| one.sender);
+    let admitted =
+        |uid, gid| clients.admit_connection(peer(uid, gid)).unwrap().map(|one| one.sender);
     assert_eq!(admitted(2001, 1).unwrap().as_str(), "client:alice");
     assert_eq!(admitted(2002, 300).unwrap().as_str(), "client:team");
     assert_eq!(admitted(2001, 300), None, "it is both");

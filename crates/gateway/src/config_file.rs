@@ -17,7 +17,7 @@ impl RunMethod for ShowConfig {
     type Ports<'a> = &'a dyn ConfigFile;
 
     async fn run(file: Self::Ports<'_>, _: NoParams) -> Answered<Self> {
-        Reply::whole(&file.show().await.map_err(|error| refusal(&error))?)
+        Reply::with_whole(&file.show().await.map_err(|error| refusal(&error))?)
     }
 }
 
@@ -25,7 +25,7 @@ impl RunMethod for DiffConfig {
     type Ports<'a> = &'a dyn ConfigFile;
 
     async fn run(file: Self::Ports<'_>, _: NoParams) -> Answered<Self> {
-        Reply::whole(&file.diff().await.map_err(|error| refusal(&error))?)
+        Reply::with_whole(&file.diff().await.map_err(|error| refusal(&error))?)
     }
 }
 
@@ -33,7 +33,7 @@ impl RunMethod for CheckConfig {
     type Ports<'a> = &'a dyn ConfigFile;
 
     async fn run(file: Self::Ports<'_>, Self { text }: Self) -> Answered<Self> {
-        Reply::whole(&file.check(text).await.map_err(|error| refusal(&error))?)
+        Reply::with_whole(&file.check(text).await.map_err(|error| refusal(&error))?)
     }
 }
 
@@ -42,7 +42,7 @@ impl RunMethod for SaveConfig {
 
     async fn run(file: Self::Ports<'_>, Self { text, digest }: Self) -> Answered<Self> {
         let digest = file.save(text, &digest).await.map_err(|error| refusal(&error))?;
-        Reply::whole(&SavedConfig { digest })
+        Reply::with_whole(&SavedConfig { digest })
     }
 }
 

@@ -42,7 +42,7 @@ use crate::MAX_LINE_BYTES;
 use crate::caller::Caller;
 use crate::channel_program::check_protocol;
 use crate::client_request::ClientRequest;
-use crate::clients::{Clients, Peer, welcome};
+use crate::clients::{Clients, Peer, welcome_caller};
 use crate::lines::{self, InputLine};
 use crate::methods;
 use crate::named_subscriptions::NamedSubscriptions;
@@ -158,7 +158,7 @@ where
         let line = tokio::select! {
             biased;
             () = ended.cancelled() => return,
-            () = place.left() => {
+            () = place.wait_for_leave() => {
                 let _cut = cut.drop_guard();
                 connection.make_room();
                 let clock = parts.clock.clone();
@@ -215,7 +215,7 @@ impl Connection {
             Ok(RpcMessage::Response { id, result }) => self.receive(&id, result),
             Ok(RpcMessage::Request { id, method, params }) => {
                 // A connection that has to make room refuses the request with a reason.
-                if let Some(under_way) = self.place.begin() {
+                if let Some(under_way) = self.place.begin_request() {
                     self.take_request(id, method, params, under_way, group).await;
                 }
             }
@@ -371,9 +371,9 @@ impl Connection {
                 self.hello_of_client(clients, *peer, &hello)?
             }
             ConnectionOrigin::Child(program) => {
-                let caller = Arc::new(program.hello(&hello)?);
+                let caller = Arc::new(program.admit_program(&hello)?);
                 *self.caller.lock() = Some(caller.clone());
-                welcome(&caller)
+                welcome_caller(&caller)
             }
         };
         if let Some(named) = hello.capabilities {
@@ -390,14 +390,14 @@ impl Connection {
     ) -> Result<Welcome, RpcError> {
         let mut caller = self.caller.lock();
         if hello.client.is_some() || hello.token.is_some() {
-            let named = clients.hello(peer, hello).inspect_err(|refusal| {
+            let named = clients.admit_named(peer, hello).inspect_err(|refusal| {
                 // Repeated refusals can mean that someone tries out tokens.
                 tracing::warn!(user = peer.uid, %refusal, "a client was refused");
             });
             *caller = Some(Arc::new(named?));
         }
         let caller = caller.as_ref().ok_or_else(|| clients.hello_first(peer))?;
-        Ok(welcome(caller))
+        Ok(welcome_caller(caller))
     }
 
     fn hello_first(&self) -> RpcError {
@@ -408,7 +408,7 @@ impl Connection {
     }
 
     /// Returns `true` if the client has the capability.
-    pub(crate) fn can(&self, capability: Capability) -> bool {
+    pub(crate) fn has_capability(&self, capability: Capability) -> bool {
         let named = self.capabilities.lock();
         named.as_ref().is_none_or(|named| named.contains(&capability))
     }

@@ -19,7 +19,7 @@ impl RunMethod for ConsolidateRequest {
 
     async fn run(consolidate: Self::Ports<'_>, request: Self) -> Answered<Self> {
         match consolidate.consolidate(&request).await {
-            Ok(reports) => Reply::whole(&reports),
+            Ok(reports) => Reply::with_whole(&reports),
             Err(ConsolidateError::Log(error)) => Err(unavailable(error)),
             Err(refused @ (ConsolidateError::Budget(_) | ConsolidateError::Runs(_))) => {
                 Err(RpcError::new(RpcError::CONFLICT, refused.to_string()))

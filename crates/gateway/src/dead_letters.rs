@@ -57,7 +57,7 @@ impl RunMethod for RetryDeadLetter {
     ) -> Answered<Self> {
         let retried = ports.letters.retry_dead_letter(id).await.map_err(unavailable)?;
         retried.ok_or_else(|| unknown(id))?;
-        Reply::whole(&())
+        Reply::with_whole(&())
     }
 }
 
@@ -69,7 +69,7 @@ impl RunMethod for DropDeadLetter {
         NamedDeadLetter { id }: NamedDeadLetter,
     ) -> Answered<Self> {
         if ports.letters.drop_dead_letter(id).await.map_err(unavailable)? {
-            return Reply::whole(&());
+            return Reply::with_whole(&());
         }
         Err(unknown(id))
     }

@@ -19,7 +19,7 @@ impl RunMethod for DeleteSession {
 
     async fn run(sessions: Self::Ports<'_>, Self { session }: Self) -> Answered<Self> {
         match sessions.delete_session(&session).await.map_err(unavailable)? {
-            DeletedSession::Deleted { turns } => Reply::whole(&turns),
+            DeletedSession::Deleted { turns } => Reply::with_whole(&turns),
             DeletedSession::Busy => {
                 let message = format!(
                     "{session} has an open turn, a message that waits for its answer, or a \

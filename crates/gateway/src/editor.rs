@@ -47,7 +47,11 @@ impl AttachedEditors {
     }
 
     /// Adds an editor until the returned place is dropped.
-    pub(crate) fn add(self: &Arc<Self>, session: SessionId, editor: AttachedEditor) -> EditorSeat {
+    pub(crate) fn add_editor(
+        self: &Arc<Self>,
+        session: SessionId,
+        editor: AttachedEditor,
+    ) -> EditorSeat {
         let editor = Arc::new(editor);
         self.lock().entry(session.clone()).or_default().push(editor.clone());
         EditorSeat { editors: self.clone(), session, editor }
@@ -178,7 +182,7 @@ impl SessionEditor for AttachedEditor {
         if params.to_string().len() + AROUND > MAX_LINE_BYTES {
             return Err(EditorError::Refused("the text is too long for a line".to_owned()));
         }
-        let change = self.open.begin(path);
+        let change = self.open.begin_change(path);
         self.ask("editor.write", params, WRITE_LIMIT, Some(change)).map(drop)
     }
 

@@ -8,7 +8,7 @@ use avocet_protocol::tool::EditorError;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
-use crate::channel_program::cut;
+use crate::channel_program::cut_error;
 use crate::wire::RpcError;
 
 /// The place for the answer of an editor, also for a late one.
@@ -24,7 +24,7 @@ impl EditorAnswer {
         let Self { answer, change } = self;
         // The change ends before the answer is seen.
         drop(change);
-        let result = result.map_err(|error| EditorError::Refused(cut(&error.message)));
+        let result = result.map_err(|error| EditorError::Refused(cut_error(&error.message)));
         ignore_result(answer.try_send(result), "nothing waits for a late answer");
     }
 }
@@ -38,7 +38,7 @@ impl OpenChanges {
         self.0.lock()
     }
 
-    pub(crate) fn begin(&self, path: &Path) -> OpenChange {
+    pub(crate) fn begin_change(&self, path: &Path) -> OpenChange {
         self.lock().push(path.to_owned());
         OpenChange { all: self.clone(), path: path.to_owned() }
     }

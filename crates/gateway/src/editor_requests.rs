@@ -40,7 +40,7 @@ impl Connection {
         let (chat, output) = (offered.chat.clone(), OutputQueue::default());
         let (open, to_show) = (OpenChanges::default(), output.clone());
         let editor = AttachedEditor { offered, requests, open, output };
-        let seat = self.parts.editors.add(session, editor);
+        let seat = self.parts.editors.add_editor(session, editor);
         let connection = self.clone();
         group.spawn("editor-output", async move { connection.send_output(chat, to_show).await });
         let (connection, limits) = (self.clone(), group.clone());

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};
 use crate::scope::ChatScope;
-use crate::values::{check_limit, fits, presentable, unavailable};
+use crate::values::{check_limit, fits_line, make_presentable, unavailable};
 use crate::wire::RpcError;
 
 /// The ports of these methods.
@@ -78,7 +78,7 @@ impl RunMethod for Trace {
         if let (Some(scope), Some(first)) = (&ports.scope, events.first())
             && !scope.owns_event(first)
         {
-            return Err(scope.foreign(&message));
+            return Err(scope.foreign_chat_error(&message));
         }
         Reply::without_secrets(&trace_of(events), ports.redactor)
     }
@@ -88,7 +88,7 @@ impl RunMethod for ListSubscribers {
     type Ports<'a> = EventPorts<'a>;
 
     async fn run(ports: Self::Ports<'_>, _: NoParams) -> Answered<Self> {
-        Reply::whole(&ports.log.subscribers().await.map_err(unavailable)?)
+        Reply::with_whole(&ports.log.subscribers().await.map_err(unavailable)?)
     }
 }
 
@@ -97,7 +97,7 @@ impl RunMethod for RemoveSubscriber {
 
     async fn run(ports: Self::Ports<'_>, Self { name }: Self) -> Answered<Self> {
         if ports.log.remove_subscriber(&name).await.map_err(unavailable)? {
-            return Reply::whole(&());
+            return Reply::with_whole(&());
         }
         Err(RpcError::new(RpcError::NOT_FOUND, format!("there is no subscriber {name:?}")))
     }
@@ -127,9 +127,9 @@ pub(crate) fn presentable_events(
     let (mut shown, mut bytes, mut last) = (Vec::new(), 0, next);
     for event in events {
         let seq = event.seq;
-        let event = presentable(json!(event), redactor);
+        let event = make_presentable(json!(event), redactor);
         bytes += event.to_string().len() + 1;
-        if !fits(bytes) && !shown.is_empty() {
+        if !fits_line(bytes) && !shown.is_empty() {
             return (shown, last);
         }
         shown.push(event);

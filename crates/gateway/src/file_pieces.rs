@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::caller::Caller;
-use crate::channel_program::cut;
+use crate::channel_program::cut_error;
 use crate::client_request::ClientRequest;
 use crate::connection::Connection;
 use crate::methods::permitted_params;
@@ -77,8 +77,8 @@ pub(crate) fn piece_of(result: Result<Value, RpcError>) -> Result<Vec<u8>, Fetch
             BASE64.decode(piece.data).map_err(|error| wrong(error.to_string()))
         }
         Err(RpcError { code: RpcError::NOT_FOUND, message, .. }) => {
-            Err(FetchError::Gone(cut(&message)))
+            Err(FetchError::Gone(cut_error(&message)))
         }
-        Err(error) => Err(FetchError::Failed(cut(&error.message))),
+        Err(error) => Err(FetchError::Failed(cut_error(&error.message))),
     }
 }

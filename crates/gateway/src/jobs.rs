@@ -34,7 +34,7 @@ impl RunMethod for SubmitJob {
     async fn run(ports: Self::Ports<'_>, Self { task, rules, key }: Self) -> Answered<Self> {
         let (sender, key) = (Sender::new(ports.peer.clone()), key.map_or_else(new_key, Ok)?);
         let submitted = ports.jobs.submit_job(JobRequest { sender, key, task, rules }).await;
-        Reply::whole(&submitted.map_err(|error| refusal(&error))?)
+        Reply::with_whole(&submitted.map_err(|error| refusal(&error))?)
     }
 }
 
@@ -65,10 +65,10 @@ impl RunMethod for CancelJob {
         NamedJob { id }: NamedJob,
     ) -> Answered<Self> {
         if jobs.end_job(id).await.map_err(unavailable)? {
-            return Reply::whole(&());
+            return Reply::with_whole(&());
         }
         let job = jobs.find_job(id).await.map_err(unavailable)?.ok_or_else(|| unknown(id))?;
-        let message = format!("{id} is {} and cannot be cancelled", job.state.word());
+        let message = format!("{id} is {} and cannot be cancelled", job.state.as_str());
         Err(RpcError::new(RpcError::CONFLICT, message))
     }
 }

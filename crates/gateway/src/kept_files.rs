@@ -27,18 +27,18 @@ struct PieceParams {
 }
 
 impl KeptFiles {
-    pub(crate) fn keep(&self, reference: String, bytes: Vec<u8>) {
+    pub(crate) fn keep_file(&self, reference: String, bytes: Vec<u8>) {
         let mut files = self.0.lock();
         files.insert(reference, bytes.into());
     }
 
-    pub(crate) fn forget(&self, reference: &str) {
+    pub(crate) fn forget_file(&self, reference: &str) {
         let mut files = self.0.lock();
         files.remove(reference);
     }
 
     /// Answers `file.read`.
-    pub(crate) fn piece(&self, params: Value) -> Result<Value, RpcError> {
+    pub(crate) fn read_piece(&self, params: Value) -> Result<Value, RpcError> {
         let PieceParams { reference, offset, length } = read("file.read", params)?;
         let found = {
             let files = self.0.lock();
@@ -61,14 +61,14 @@ mod tests {
     #[test]
     fn kept_files_piece_returns_the_bytes_until_the_file_is_forgotten() {
         let files = KeptFiles::default();
-        files.keep("f".to_owned(), b"hello".to_vec());
+        files.keep_file("f".to_owned(), b"hello".to_vec());
         let piece = |offset| {
             let params = json!({ "reference": "f", "offset": offset, "length": 3 });
-            files.piece(params).map(|piece| piece["data"].as_str().unwrap().to_owned())
+            files.read_piece(params).map(|piece| piece["data"].as_str().unwrap().to_owned())
         };
         let pieces = [0, 3, 5].map(|offset| piece(offset).unwrap());
         assert_eq!(pieces, [BASE64.encode("hel"), BASE64.encode("lo"), String::new()]);
-        files.forget("f");
+        files.forget_file("f");
         assert_eq!(piece(0).unwrap_err().code, RpcError::NOT_FOUND);
     }
 }

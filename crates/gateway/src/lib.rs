@@ -92,5 +92,5 @@ pub use server::Gateway;
 pub use socket_place::{SocketGroup, SocketPlace};
 pub use subscribe::EventBatch;
 pub use tasks::TaskPorts;
-pub use values::presentable;
+pub use values::make_presentable;
 pub use wire::{MAX_LINE_BYTES, RpcError};

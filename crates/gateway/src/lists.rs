@@ -19,8 +19,8 @@ impl RunMethod for ListSessions {
         let parts = call.parts;
         let sessions = parts.query.sessions_of(only, limit, after.as_ref()).await;
         let sessions = sessions.map_err(unavailable)?;
-        let rows = sessions.into_iter().map(|row| row.presentable(&parts.redactor));
-        Reply::whole(&rows.collect())
+        let rows = sessions.into_iter().map(|row| row.with_presentable_title(&parts.redactor));
+        Reply::with_whole(&rows.collect())
     }
 }
 
@@ -51,6 +51,6 @@ impl RunMethod for ListUsage {
     async fn run(call: Self::Ports<'_>, Self { by, since, limit, skip }: Self) -> Answered<Self> {
         check_limit(Self::NAME, "limit", limit)?;
         let rows = call.parts.query.usage_page(by, since, limit, skip).await;
-        Reply::whole(&rows.map_err(unavailable)?)
+        Reply::with_whole(&rows.map_err(unavailable)?)
     }
 }

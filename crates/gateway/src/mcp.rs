@@ -30,7 +30,7 @@ impl RunMethod for ApproveMcpTools {
     async fn run(call: Self::Ports<'_>, Self { server, tool, digests }: Self) -> Answered<Self> {
         let parts = call.parts;
         let approved = parts.mcp.approve(&server, tool.as_deref(), digests.as_deref()).await;
-        Reply::whole(&approved.map_err(|error| refusal(&error, &parts.redactor))?)
+        Reply::with_whole(&approved.map_err(|error| refusal(&error, &parts.redactor))?)
     }
 }
 

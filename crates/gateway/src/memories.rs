@@ -129,7 +129,7 @@ impl RunMethod for ForgetMemory {
 
     async fn run(ports: Self::Ports<'_>, Self { memory }: Self) -> Answered<Self> {
         match ports.memories.forget_memory(memory, &MemoryAuthor::Process).await {
-            Ok(true) => Reply::whole(&()),
+            Ok(true) => Reply::with_whole(&()),
             Ok(false) => Err(not_found(unknown_memory(memory))),
             Err(error) => Err(unavailable(error)),
         }

@@ -10,7 +10,7 @@ use avocet_protocol::ids::DedupeKey;
 use avocet_protocol::store::AcceptedAs;
 
 use crate::client_files::attachments;
-use crate::clients::welcome;
+use crate::clients::welcome_caller;
 use crate::parts::GatewayParts;
 use crate::run::{Answered, MethodCall, Reply, RunMethod};
 use crate::values::unavailable;
@@ -24,7 +24,7 @@ impl RunMethod for Hello {
 
     /// Shows the rights. On a connection of the socket, `hello` also changes them.
     async fn run(call: Self::Ports<'_>, _: Self) -> Answered<Self> {
-        Reply::whole(&welcome(call.caller))
+        Reply::with_whole(&welcome_caller(call.caller))
     }
 }
 
@@ -32,7 +32,7 @@ impl RunMethod for Ping {
     type Ports<'a> = MethodCall<'a>;
 
     async fn run(_: Self::Ports<'_>, _: NoParams) -> Answered<Self> {
-        Reply::whole(&())
+        Reply::with_whole(&())
     }
 }
 
@@ -65,7 +65,7 @@ impl RunMethod for Ask {
             error => refusal(&error),
         })?;
         let duplicate = accepted.what == AcceptedAs::Duplicate;
-        Reply::whole(&AskResult { message: accepted.id, duplicate })
+        Reply::with_whole(&AskResult { message: accepted.id, duplicate })
     }
 }
 
@@ -77,7 +77,7 @@ impl RunMethod for Send {
         let key = key.map_or_else(new_key, Ok)?;
         let sent = call.parts.publish.send_in_order(message, key, call.hold).await;
         let sent = sent.map_err(|error| refusal(&error))?;
-        Reply::whole(&SendResult { delivery: sent.id, duplicate: sent.duplicate })
+        Reply::with_whole(&SendResult { delivery: sent.id, duplicate: sent.duplicate })
     }
 }
 
@@ -90,7 +90,7 @@ impl RunMethod for ShowStatus {
         if let Some(session) = session {
             status.model = report.model_of(&session).await.map_err(unavailable)?;
         }
-        Reply::whole(&status)
+        Reply::with_whole(&status)
     }
 }
 
@@ -98,7 +98,7 @@ impl RunMethod for Doctor {
     type Ports<'a> = MethodCall<'a>;
 
     async fn run(call: Self::Ports<'_>, Self { offline }: Self) -> Answered<Self> {
-        Reply::whole(&call.parts.report.checkup(offline).await)
+        Reply::with_whole(&call.parts.report.checkup(offline).await)
     }
 }
 

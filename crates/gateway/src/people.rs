@@ -21,7 +21,7 @@ impl RunMethod for AddLink {
     type Ports<'a> = &'a dyn AccessControl;
 
     async fn run(access: Self::Ports<'_>, Self { into, chat }: Self) -> Answered<Self> {
-        Reply::whole(&access.link(&into, &chat).await.map_err(|error| refusal(&error))?)
+        Reply::with_whole(&access.link(&into, &chat).await.map_err(|error| refusal(&error))?)
     }
 }
 
@@ -30,7 +30,7 @@ impl RunMethod for ListLinks {
 
     async fn run(access: Self::Ports<'_>, Self { limit, after }: Self) -> Answered<Self> {
         check_limit(Self::NAME, "limit", limit)?;
-        Reply::whole(&page(access.links(), limit, after.as_ref(), |link| &link.chat))
+        Reply::with_whole(&page(access.links(), limit, after.as_ref(), |link| &link.chat))
     }
 }
 
@@ -38,7 +38,7 @@ impl RunMethod for RemoveLink {
     type Ports<'a> = &'a dyn AccessControl;
 
     async fn run(access: Self::Ports<'_>, Self { chat }: Self) -> Answered<Self> {
-        Reply::whole(&access.unlink(&chat).await.map_err(|error| refusal(&error))?)
+        Reply::with_whole(&access.unlink(&chat).await.map_err(|error| refusal(&error))?)
     }
 }
 
@@ -47,7 +47,7 @@ impl RunMethod for Approve {
 
     async fn run(access: Self::Ports<'_>, Self { code, owner }: Self) -> Answered<Self> {
         let role = if owner { Role::Owner } else { Role::User };
-        Reply::whole(&access.approve(&code, role).await.map_err(|error| refusal(&error))?)
+        Reply::with_whole(&access.approve(&code, role).await.map_err(|error| refusal(&error))?)
     }
 }
 
@@ -55,7 +55,7 @@ impl RunMethod for Deny {
     type Ports<'a> = &'a dyn AccessControl;
 
     async fn run(access: Self::Ports<'_>, Self { code }: Self) -> Answered<Self> {
-        Reply::whole(&access.deny(&code).await.map_err(|error| refusal(&error))?)
+        Reply::with_whole(&access.deny(&code).await.map_err(|error| refusal(&error))?)
     }
 }
 
@@ -63,7 +63,7 @@ impl RunMethod for ListPairings {
     type Ports<'a> = &'a dyn AccessControl;
 
     async fn run(access: Self::Ports<'_>, _: NoParams) -> Answered<Self> {
-        Reply::whole(&access.pairings())
+        Reply::with_whole(&access.pairings())
     }
 }
 
@@ -72,7 +72,7 @@ impl RunMethod for ListPeople {
 
     async fn run(access: Self::Ports<'_>, Self { limit, after }: Self) -> Answered<Self> {
         check_limit(Self::NAME, "limit", limit)?;
-        Reply::whole(&page(access.people(), limit, after.as_ref(), |person| &person.id))
+        Reply::with_whole(&page(access.people(), limit, after.as_ref(), |person| &person.id))
     }
 }
 
@@ -80,7 +80,7 @@ impl RunMethod for Remove {
     type Ports<'a> = &'a dyn AccessControl;
 
     async fn run(access: Self::Ports<'_>, Self { person }: Self) -> Answered<Self> {
-        Reply::whole(&access.remove_person(&person).await.map_err(|error| refusal(&error))?)
+        Reply::with_whole(&access.remove_person(&person).await.map_err(|error| refusal(&error))?)
     }
 }
 

@@ -105,13 +105,13 @@ pub(crate) struct ConnectionPlace {
 
 impl ConnectionPlace {
     /// Waits until the connection has to make room.
-    pub(crate) async fn left(&self) {
+    pub(crate) async fn wait_for_leave(&self) {
         self.leave.cancelled().await;
     }
 
     /// Marks a request as in progress until the result is dropped; `None` if the connection has to
     /// make room.
-    pub(crate) fn begin(self: &Arc<Self>) -> Option<UnderWay> {
+    pub(crate) fn begin_request(self: &Arc<Self>) -> Option<UnderWay> {
         self.places.taken.lock().connections.get_mut(&self.number)?.requests += 1;
         Some(UnderWay(self.clone()))
     }
@@ -120,7 +120,7 @@ impl ConnectionPlace {
     ///
     /// # Errors
     /// The reason why it cannot be attached.
-    pub(crate) fn attach(&self) -> Result<(), String> {
+    pub(crate) fn mark_attached(&self) -> Result<(), String> {
         let taken = &mut *self.places.taken.lock();
         let attached = taken.attached();
         let Some(connection) = taken.connections.get_mut(&self.number) else {

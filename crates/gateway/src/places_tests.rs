@@ -34,14 +34,14 @@ fn take_closes_the_connection_that_was_idle_longest() {
     let room = Room::new();
     let all = room.connect(CONNECTIONS);
     // The first is busy, the second was busy until a moment ago, the third is attached.
-    let busy = all[0].begin().unwrap();
-    drop(all[1].begin().unwrap());
-    all[2].attach().unwrap();
+    let busy = all[0].begin_request().unwrap();
+    drop(all[1].begin_request().unwrap());
+    all[2].mark_attached().unwrap();
     let more = room.connect(2);
     let left: Vec<usize> = (0..all.len()).filter(|place| has_left(&all[*place])).collect();
     assert_eq!(left, [3, 4]);
     assert!(
-        all[3].begin().is_none() && all[3].attach().is_err(),
+        all[3].begin_request().is_none() && all[3].mark_attached().is_err(),
         "a connection that makes room begins no request"
     );
     drop(busy);
@@ -54,8 +54,9 @@ fn take_closes_the_connection_that_was_idle_longest() {
 fn take_refuses_a_connection_if_no_other_is_idle() {
     let room = Room::new();
     let all = room.connect(CONNECTIONS);
-    all.iter().take(ATTACHED).for_each(|place| place.attach().unwrap());
-    let busy: Vec<_> = all.iter().skip(ATTACHED).map(|place| place.begin().unwrap()).collect();
+    all.iter().take(ATTACHED).for_each(|place| place.mark_attached().unwrap());
+    let busy: Vec<_> =
+        all.iter().skip(ATTACHED).map(|place| place.begin_request().unwrap()).collect();
     let full = room.places.take().unwrap_err();
     assert_eq!(full, Full { busy: CONNECTIONS - ATTACHED, attached: ATTACHED });
     assert!(all.iter().all(|place| !has_left(place)), "none with work under way is closed");
@@ -68,8 +69,8 @@ fn take_refuses_a_connection_if_no_other_is_idle() {
 fn attach_leaves_places_for_others() {
     let room = Room::new();
     let all = room.connect(ATTACHED + 1);
-    all.iter().take(ATTACHED).for_each(|place| place.attach().unwrap());
-    all[0].attach().unwrap();
-    let refused = all[ATTACHED].attach().unwrap_err();
+    all.iter().take(ATTACHED).for_each(|place| place.mark_attached().unwrap());
+    all[0].mark_attached().unwrap();
+    let refused = all[ATTACHED].mark_attached().unwrap_err();
     assert!(refused.contains("256 connections are attached"), "{refused}");
 }

@@ -26,7 +26,7 @@ impl RunMethod for MoveCursor {
         platform(served.map(AsRef::as_ref), &format!("{channel}:{account}"))?;
         let moved = parts.publish.move_cursor(&channel, &account, Cursor { scope, position }).await;
         moved.map_err(|error| refusal(&error))?;
-        Reply::whole(&EmptyAnswer {})
+        Reply::with_whole(&EmptyAnswer {})
     }
 }
 
@@ -54,7 +54,7 @@ impl RunMethod for PublishParams {
         match parts.publish.publish_in_order(inbound, cursor.clone(), hold).await {
             Ok(accepted) => {
                 let duplicate = accepted.what == AcceptedAs::Duplicate;
-                Reply::whole(&AskResult { message: accepted.id, duplicate })
+                Reply::with_whole(&AskResult { message: accepted.id, duplicate })
             }
             // The program publishes it again.
             Err(error @ (PublishError::Stopping | PublishError::Log(_))) => Err(refusal(&error)),

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::caller::Caller;
 use crate::parts::GatewayParts;
-use crate::values::{fitting, or_empty, presentable, read, unavailable};
+use crate::values::{fitting, make_presentable, or_empty, read, unavailable};
 use crate::wire::RpcError;
 
 /// A method that the daemon answers on every way in.
@@ -55,20 +55,20 @@ pub struct Reply<A> {
 
 impl<A: Serialize> Reply<A> {
     /// Replies with the answer as it is.
-    pub(crate) fn whole(answer: &A) -> Result<Self, RpcError> {
+    pub(crate) fn with_whole(answer: &A) -> Result<Self, RpcError> {
         let value = serde_json::to_value(answer).map_err(unavailable)?;
         Ok(Self { value, answer: PhantomData })
     }
 
     /// Replies with the answer, with long texts cut until it fits into a line.
     pub(crate) fn fitting(answer: &A) -> Result<Self, RpcError> {
-        Ok(Self::whole(answer)?.map_value(fitting))
+        Ok(Self::with_whole(answer)?.map_value(fitting))
     }
 
     /// Replies with the answer without secrets, and short enough for a line. For text of models and
     /// tools.
     pub(crate) fn without_secrets(answer: &A, redactor: &Redactor) -> Result<Self, RpcError> {
-        Ok(Self::whole(answer)?.map_value(|value| presentable(value, redactor)))
+        Ok(Self::with_whole(answer)?.map_value(|value| make_presentable(value, redactor)))
     }
 }
 

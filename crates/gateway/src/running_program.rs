@@ -46,7 +46,7 @@ impl RunningProgram {
     }
 
     /// Returns the rights of the program. It cannot take those of a client.
-    pub(crate) fn hello(&self, hello: &Hello) -> Result<Caller, RpcError> {
+    pub(crate) fn admit_program(&self, hello: &Hello) -> Result<Caller, RpcError> {
         if hello.client.is_none() && hello.token.is_none() {
             return Ok(self.caller.clone());
         }

@@ -17,7 +17,7 @@ impl RunMethod for AddSchedule {
     type Ports<'a> = &'a dyn ScheduleControl;
 
     async fn run(control: Self::Ports<'_>, request: Self) -> Answered<Self> {
-        Reply::whole(&control.add(&request).await.map_err(refused)?)
+        Reply::with_whole(&control.add(&request).await.map_err(refused)?)
     }
 }
 
@@ -25,7 +25,7 @@ impl RunMethod for ChangeSchedule {
     type Ports<'a> = &'a dyn ScheduleControl;
 
     async fn run(control: Self::Ports<'_>, Self { id, command }: Self) -> Answered<Self> {
-        Reply::whole(&control.command(id, command).await.map_err(refused)?)
+        Reply::with_whole(&control.command(id, command).await.map_err(refused)?)
     }
 }
 
@@ -33,7 +33,7 @@ impl RunMethod for ListSchedules {
     type Ports<'a> = &'a dyn ScheduleControl;
 
     async fn run(control: Self::Ports<'_>, Self { ended }: Self) -> Answered<Self> {
-        Reply::whole(&control.list(ended).await.map_err(refused)?)
+        Reply::with_whole(&control.list(ended).await.map_err(refused)?)
     }
 }
 
@@ -41,7 +41,7 @@ impl RunMethod for ShowSchedule {
     type Ports<'a> = &'a dyn ScheduleControl;
 
     async fn run(control: Self::Ports<'_>, Self { id }: Self) -> Answered<Self> {
-        Reply::whole(&control.show(id).await.map_err(refused)?)
+        Reply::with_whole(&control.show(id).await.map_err(refused)?)
     }
 }
 

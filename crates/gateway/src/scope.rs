@@ -117,7 +117,7 @@ impl ChatScope<'_> {
         };
         matches!(event.kind, EventKind::DaemonStarted | EventKind::LogRolledBack)
             || self.caller.chats.are_all()
-            || chat.is_some_and(|chat| self.caller.chats.reach(chat))
+            || chat.is_some_and(|chat| self.caller.chats.includes_chat(chat))
             || event.session.as_ref().is_some_and(|session| self.reaches(session))
     }
 
@@ -134,7 +134,7 @@ impl ChatScope<'_> {
     fn owns(&self, list: ListRows, row: &Value) -> bool {
         let Some(chats) = (list.chats)(row) else { return false };
         chats.iter().any(|chat| {
-            chat.parse::<ChatAddress>().is_ok_and(|chat| self.caller.chats.reach(&chat))
+            chat.parse::<ChatAddress>().is_ok_and(|chat| self.caller.chats.includes_chat(&chat))
                 || SessionId::parse(chat).is_ok_and(|session| self.reaches(&session))
         })
     }
@@ -144,15 +144,19 @@ impl ChatScope<'_> {
     }
 
     fn check_chat(&self, chat: &ChatAddress) -> Result<(), RpcError> {
-        if self.caller.chats.reach(chat) { Ok(()) } else { Err(self.foreign(chat)) }
+        if self.caller.chats.includes_chat(chat) {
+            Ok(())
+        } else {
+            Err(self.foreign_chat_error(chat))
+        }
     }
 
     fn check_session(&self, session: &SessionId) -> Result<(), RpcError> {
-        if self.reaches(session) { Ok(()) } else { Err(self.foreign(session)) }
+        if self.reaches(session) { Ok(()) } else { Err(self.foreign_chat_error(session)) }
     }
 
     /// Returns the error of a call that touches a chat of others.
-    pub(crate) fn foreign(&self, chat: &impl std::fmt::Display) -> RpcError {
+    pub(crate) fn foreign_chat_error(&self, chat: &impl std::fmt::Display) -> RpcError {
         self.caller.refusal(&format!("{chat} is not one of its chats"), "chats")
     }
 
@@ -213,6 +217,6 @@ impl ChatScope<'_> {
 
 /// Returns `true` if the conversation belongs to a chat of the caller, or is linked to such a chat.
 fn reaches(chats: &ChatPatterns, links: &[ChatLink], session: &SessionId) -> bool {
-    chats.reach(&session.address())
-        || links.iter().any(|link| link.session == *session && chats.reach(&link.chat))
+    chats.includes_chat(&session.address())
+        || links.iter().any(|link| link.session == *session && chats.includes_chat(&link.chat))
 }

@@ -133,7 +133,7 @@ fn admit(stream: &UnixStream, clients: &Clients) -> Result<(Peer, Option<Caller>
         .map_err(|error| format!("cannot read the identity of the client: {error}"))?;
     let (uid, gid) = (credentials.uid(), credentials.gid());
     let peer = Peer { uid, gid, ours: rustix::process::geteuid().as_raw() };
-    Ok((peer, clients.admit(peer)?))
+    Ok((peer, clients.admit_connection(peer)?))
 }
 
 #[cfg(test)]

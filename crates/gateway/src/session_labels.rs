@@ -15,7 +15,7 @@ impl RunMethod for ChangeSession {
         let title = change.title.as_deref().map(clean_title).transpose()?;
         let change = Self { title, ..change };
         if call.parts.labels.change_labels(&change).await.map_err(unavailable)? {
-            return Reply::whole(&());
+            return Reply::with_whole(&());
         }
         let message = format!("there is no session {}", change.session);
         Err(RpcError::new(RpcError::NOT_FOUND, message))

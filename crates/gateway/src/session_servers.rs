@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::caller::Caller;
 use crate::connection::Connection;
 use crate::methods::permitted_params;
-use crate::values::presentable;
+use crate::values::make_presentable;
 use crate::wire::RpcError;
 
 /// The most servers of a session.
@@ -34,6 +34,6 @@ impl Connection {
         let session = linked.map_or(session, |link| link.session);
         let given =
             self.parts.session_servers.give_to_session(session, servers, self.ended.clone());
-        Ok(presentable(json!(given.await), &self.parts.redactor))
+        Ok(make_presentable(json!(given.await), &self.parts.redactor))
     }
 }

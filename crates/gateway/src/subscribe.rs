@@ -83,7 +83,7 @@ impl Connection {
         let subscribe = permitted_params::<Subscribe>(&self.parts, caller, params).await?;
         let Subscribe { name, from, .. } = &subscribe;
         let name = name.as_ref().map(|name| own_name(name, caller)).transpose()?;
-        self.place.attach().map_err(|why| RpcError::new(RpcError::UNAVAILABLE, why))?;
+        self.place.mark_attached().map_err(|why| RpcError::new(RpcError::UNAVAILABLE, why))?;
         let (log, ended) = (&self.parts.event_log, self.ended.child_token());
         let range = log.event_range().await.map_err(unavailable)?;
         let at = match &name {

@@ -50,7 +50,7 @@ impl RunMethod for CancelTask {
 
     async fn run(ports: Self::Ports<'_>, NamedTask { id }: NamedTask) -> Answered<Self> {
         if ports.tasks.cancel_task(id).await.map_err(unavailable)?.is_some() {
-            return Reply::whole(&());
+            return Reply::with_whole(&());
         }
         let message = format!("there is no open task {id}; it may have ended");
         Err(RpcError::new(RpcError::NOT_FOUND, message))

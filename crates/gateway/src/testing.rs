@@ -330,7 +330,7 @@ impl Query for FakeDaemon {
         _: u32,
         _: u32,
     ) -> Result<Vec<UsageRow>, StoreError> {
-        let of = format!("{} since {}", by.word(), since.0);
+        let of = format!("{} since {}", by.as_str(), since.0);
         Ok(vec![UsageRow { of, answers: 3, total: Total { unpriced: 7, ..Total::default() } }])
     }
 }

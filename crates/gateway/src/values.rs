@@ -50,13 +50,13 @@ pub(crate) fn check_limit(method: &str, name: &str, rows: u32) -> Result<(), Rpc
 
 /// Prepares text of models and tools for people: without secrets, and short enough for a line.
 #[must_use]
-pub fn presentable(mut value: Value, redactor: &Redactor) -> Value {
+pub fn make_presentable(mut value: Value, redactor: &Redactor) -> Value {
     redactor.redact_json(&mut value);
     fitting(value)
 }
 
 /// Returns `true` if a result of this size fits into a line.
-pub(crate) fn fits(bytes: usize) -> bool {
+pub(crate) fn fits_line(bytes: usize) -> bool {
     bytes <= FITS
 }
 

@@ -21,7 +21,7 @@ impl RunMethod for OpenWeb {
             );
             return Err(RpcError::new(RpcError::PARAMS, message));
         }
-        Reply::whole(&call.parts.web.open(sender, port).await.map_err(refusal)?)
+        Reply::with_whole(&call.parts.web.open(sender, port).await.map_err(refusal)?)
     }
 }
 
@@ -30,7 +30,7 @@ impl RunMethod for SignOutWeb {
 
     async fn run(call: Self::Ports<'_>, _: NoParams) -> Answered<Self> {
         call.parts.web.sign_out().await.map_err(refusal)?;
-        Reply::whole(&())
+        Reply::with_whole(&())
     }
 }
 

@@ -66,7 +66,7 @@ pub struct HttpPlan {
 
 impl HttpPlan {
     /// A listener of this machine alone, without tokens of the configuration.
-    pub(crate) fn of(listen: SocketAddr) -> Self {
+    pub(crate) fn listening_on(listen: SocketAddr) -> Self {
         Self {
             listen,
             hosts: Vec::new(),

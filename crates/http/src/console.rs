@@ -159,7 +159,7 @@ impl Console {
 
     /// Points links to a listener.
     pub(crate) fn listens(&self, address: SocketAddr, hosts: &[AllowedHost]) {
-        *self.listening.lock() = Listening::Configured(LinkPlace::of(address, hosts));
+        *self.listening.lock() = Listening::Configured(LinkPlace::from_address(address, hosts));
     }
 
     /// Returns the files of the page.
@@ -168,9 +168,9 @@ impl Console {
     }
 
     /// Exchanges a code for a token; `None` if the code is unknown, used or too old.
-    pub(crate) fn redeem(&self, code: &str) -> Option<ConsoleToken> {
+    pub(crate) fn redeem_code(&self, code: &str) -> Option<ConsoleToken> {
         let now = self.clock.now();
-        let sender = self.codes.lock().redeem(code, now)?;
+        let sender = self.codes.lock().redeem_code(code, now)?;
         let expires_at = now.after(TOKEN_TIME);
         let token = self.key.sign(&sender, expires_at)?;
         Some(ConsoleToken { token, sender, expires_at })
@@ -210,7 +210,7 @@ impl Console {
                 place.clone()
             }
             Listening::OnDemand { server, place } => {
-                place.insert(LinkPlace::of(open((**server).clone())?, &[])).clone()
+                place.insert(LinkPlace::from_address(open((**server).clone())?, &[])).clone()
             }
             Listening::Closed => {
                 let message = "the daemon is starting or stopping; try again later";
@@ -243,7 +243,7 @@ impl Console {
             Ok(())
         })
         .await?;
-        let code = self.codes.lock().add(sender.clone(), self.clock.now());
+        let code = self.codes.lock().add_code(sender.clone(), self.clock.now());
         Ok((code, expires_at))
     }
 
@@ -270,7 +270,7 @@ impl Console {
 }
 
 impl LinkPlace {
-    fn of(address: SocketAddr, hosts: &[AllowedHost]) -> Self {
+    fn from_address(address: SocketAddr, hosts: &[AllowedHost]) -> Self {
         // A listener on all addresses is reached on the loopback address, too.
         let own = match address {
             address if address.ip().is_loopback() => Some(address),
@@ -332,7 +332,7 @@ mod tests {
         for (address, hosts, expected) in table {
             let hosts: Vec<_> =
                 hosts.iter().map(|host| AllowedHost::parse(host).unwrap()).collect();
-            let place = LinkPlace::of(address.parse().unwrap(), &hosts);
+            let place = LinkPlace::from_address(address.parse().unwrap(), &hosts);
             assert_eq!(place.origin.as_deref(), expected, "{address} {hosts:?}");
         }
     }

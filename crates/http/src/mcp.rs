@@ -252,7 +252,8 @@ impl SocketMethods for HttpMethods {
     ) -> Result<SessionFeed, MethodError> {
         let (parts, caller) = (&self.state.parts, &self.caller.0);
         let subscribe = Subscribe { session: Some(session.clone()), from, ..Subscribe::default() };
-        let mut feed = self.state.feed(&self.caller, &subscribe).await.map_err(refused)?;
+        let mut feed =
+            self.state.open_event_feed(&self.caller, &subscribe).await.map_err(refused)?;
         let from = feed.position();
         if delivers {
             let attach = AttachParams::to_chat(session.address());

@@ -79,7 +79,8 @@ fn open_port(
 /// Opens a port of the loopback address: `port`; without it, the one that was kept, [`PORT`] or any
 /// free port.
 fn listen(port: Option<u16>, kept: Option<u16>) -> Result<HttpListener, WebError> {
-    let bind = |port| HttpListener::bind(HttpPlan::of((Ipv4Addr::LOCALHOST, port).into()));
+    let bind =
+        |port| HttpListener::bind(HttpPlan::listening_on((Ipv4Addr::LOCALHOST, port).into()));
     match port {
         Some(port) => bind(port).map_err(|error| {
             let message = format!("{}; choose another port, or leave it out", error.in_short());

@@ -154,7 +154,7 @@ impl HttpState {
     ///
     /// # Errors
     /// A kind is unknown, the client may not follow events, or the log cannot be read.
-    pub(crate) async fn feed(
+    pub(crate) async fn open_event_feed(
         &self,
         caller: &HttpCaller,
         subscribe: &Subscribe,
@@ -171,7 +171,7 @@ impl HttpState {
     }
 
     /// Returns the session of messages to a session's chat, which may be linked into another.
-    pub(crate) fn linked(&self, session: &SessionId) -> SessionId {
+    pub(crate) fn linked_session(&self, session: &SessionId) -> SessionId {
         let (chat, links) = (session.address(), self.parts.access.links());
         let link = links.into_iter().find(|link| link.chat == chat);
         link.map_or_else(|| session.clone(), |link| link.session)

@@ -96,7 +96,7 @@ impl ScheduleControl for ScheduleService {
         if self.runner.schedules.change_schedule(id, &change).await? {
             return Ok(());
         }
-        Err(ScheduleError::Refused(format!("{id} is {}", schedule.state.word())))
+        Err(ScheduleError::Refused(format!("{id} is {}", schedule.state.as_str())))
     }
 }
 

@@ -14,7 +14,7 @@ const FILE: &str = include_str!("acme.rs");
 const REGISTRY: &str = include_str!("../../avocet/src/registry.rs");
 const WIRES: &str = include_str!("contract/wires.rs");
 /// The line that the chapter adds to `PROVIDERS`.
-const LINE: &str = "    ProviderKind::of::<avocet_llm::AcmeConfig>(),\n";
+const LINE: &str = "    ProviderKind::for_config::<avocet_llm::AcmeConfig>(),\n";
 
 #[test]
 fn acme_is_shown_in_its_chapter() {

@@ -179,7 +179,7 @@ impl ChainOutcomes {
     fn add_skipped(&mut self, model: &str, tokens: u64, window: u64) {
         tracing::info!(model, tokens, window, "the model's window is too small for the request");
         if self.small.as_ref().is_none_or(|(largest, _)| *largest < window) {
-            let detail = format!("about {tokens} tokens, and its window is {window}");
+            let detail = format!("about {tokens} tokens, and its window is {window}").into();
             let (model, window) = (model.to_owned(), Some(window));
             let error = ModelError::TooLong { model, detail, window };
             self.small = window.map(|window| (window, error));

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use avocet_protocol::model::{Image, ImageRef, Message, Usage};
+use avocet_protocol::model::{Image, ImageRef, Message, ModelErrorDetail, Usage};
 use avocet_testkit::{ManualClock, Scripted, ScriptedModel};
 use parking_lot::Mutex;
 
@@ -19,17 +19,17 @@ fn request() -> ModelRequest {
 }
 
 fn busy(retry_after: Option<Duration>) -> Scripted {
-    let (model, detail) = ("a/one".to_owned(), "429".to_owned());
+    let (model, detail) = ("a/one".to_owned(), ModelErrorDetail::with_status(429, ""));
     Scripted::Error(ModelError::Busy { model, detail, retry_after })
 }
 
 fn unauthorized() -> Scripted {
-    let (model, detail) = ("a/one".to_owned(), "401".to_owned());
+    let (model, detail) = ("a/one".to_owned(), ModelErrorDetail::with_status(401, ""));
     Scripted::Error(ModelError::Unauthorized { model, detail })
 }
 
 fn refused() -> Scripted {
-    let (model, detail) = ("a/one".to_owned(), "400".to_owned());
+    let (model, detail) = ("a/one".to_owned(), ModelErrorDetail::with_status(400, ""));
     Scripted::Error(ModelError::Refused { model, detail, lasting: false })
 }
 
@@ -148,7 +148,7 @@ impl Model for Breaks {
     ) -> Result<ModelReply, ModelError> {
         self.0.complete(request, deltas).await?;
         let (model, detail) = (self.name().to_owned(), "reset".to_owned());
-        Err(ModelError::BadAnswer { model, detail })
+        Err(ModelError::BadAnswer { model, detail: detail.into() })
     }
 }
 
@@ -156,7 +156,7 @@ impl Model for Breaks {
 async fn chain_reports_the_lost_usage_of_each_failed_model() {
     let broken = |model: &str| {
         let (model, detail) = (model.to_owned(), "reset".to_owned());
-        Scripted::Error(ModelError::BadAnswer { model, detail })
+        Scripted::Error(ModelError::BadAnswer { model, detail: detail.into() })
     };
     let answers = vec![vec![broken("a/one")], vec![broken("b/two")], vec![Scripted::says("three")]];
     let (chain, _) = chain(answers);
@@ -287,7 +287,7 @@ async fn chain_asks_a_smaller_model_for_less_only_while_the_first_cools_down() {
 async fn chain_prefers_a_models_own_too_long_error_to_a_smaller_window_and_other_errors() {
     let too_long = || {
         let (model, detail) = ("b/two".to_owned(), "400".to_owned());
-        Scripted::Error(ModelError::TooLong { model, detail, window: None })
+        Scripted::Error(ModelError::TooLong { model, detail: detail.into(), window: None })
     };
     let first = Arc::new(ScriptedModel::new(vec![busy(None)]).named("a/one"));
     let second = Arc::new(ScriptedModel::new(vec![too_long()]).named("b/two"));
@@ -298,7 +298,7 @@ async fn chain_prefers_a_models_own_too_long_error_to_a_smaller_window_and_other
 #[tokio::test]
 async fn chain_cools_down_a_lasting_refusal_for_ten_minutes_and_returns_its_reason() {
     let useless = || {
-        let (model, detail) = ("a/one".to_owned(), "402: no credit".to_owned());
+        let (model, detail) = ("a/one".to_owned(), ModelErrorDetail::with_status(402, "no credit"));
         Scripted::Error(ModelError::Refused { model, detail, lasting: true })
     };
     let second = ["two", "still two"].map(Scripted::says).to_vec();

@@ -6,7 +6,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 fn busy() -> ModelError {
     let (model, detail) = ("a/b".to_owned(), "503".to_owned());
-    ModelError::Busy { model, detail, retry_after: None }
+    ModelError::Busy { model, detail: detail.into(), retry_after: None }
 }
 
 #[test]

@@ -334,7 +334,7 @@ impl Embedder for ServedEmbedder {
             read = read.saturating_add(tokens);
         }
         let usage = Usage::new(read, 0);
-        let cost = self.price.map(|price| price.of(usage));
+        let cost = self.price.map(|price| price.compute_cost(usage));
         let model = format!("{}/{}", self.provider, self.model);
         Ok(EmbeddedTexts { vectors, spent: Spent { model, usage, cost } })
     }

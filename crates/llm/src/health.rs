@@ -69,7 +69,8 @@ impl ModelHealth {
             if requests.is_down() && status.fault.is_none() {
                 status.fault = requests.last.failure.as_ref().map(|last| last.reason.clone());
             }
-            status.requests = std::mem::take(&mut status.requests).and(requests.last.clone());
+            status.requests =
+                std::mem::take(&mut status.requests).and_health(requests.last.clone());
         }
         status
     }

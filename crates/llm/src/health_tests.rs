@@ -1,18 +1,21 @@
 use std::time::Duration;
 
 use avocet_protocol::clock::Timestamp;
-use avocet_protocol::model::FailedAttempt;
+use avocet_protocol::model::{FailedAttempt, ModelErrorDetail};
 use avocet_testkit::ManualClock;
 use futures_util::FutureExt;
 
 use super::*;
 
 fn unauthorized(model: &str) -> ModelError {
-    ModelError::Unauthorized { model: model.to_owned(), detail: "401: expired".to_owned() }
+    ModelError::Unauthorized {
+        model: model.to_owned(),
+        detail: ModelErrorDetail::with_status(401, "expired"),
+    }
 }
 
 fn refused(lasting: bool) -> ModelError {
-    ModelError::Refused { model: "a/x".to_owned(), detail: "no".to_owned(), lasting }
+    ModelError::Refused { model: "a/x".to_owned(), detail: "no".into(), lasting }
 }
 
 fn health() -> (Arc<ManualClock>, ModelHealth) {
@@ -60,7 +63,7 @@ fn health_provider_is_down_while_one_of_its_models_is() {
 fn health_ignores_single_refusals_and_requests_that_are_too_long() {
     let (_, health) = health();
     let too_long =
-        ModelError::TooLong { model: "a/x".to_owned(), detail: String::new(), window: None };
+        ModelError::TooLong { model: "a/x".to_owned(), detail: String::new().into(), window: None };
     health.note_outcome("a/x", Err(&too_long));
     assert_eq!(health.provider_status("a").requests, LastExchanges::default());
     for (number, is_down) in [(1, false), (2, false), (3, true)] {

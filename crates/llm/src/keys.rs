@@ -172,15 +172,14 @@ impl UsedKey<'_> {
     }
 }
 
-/// The rest of a key after an error; `None` if the error is not about the key. The detail of an
-/// error begins with its status.
+/// The rest of a key after an error; `None` if the error is not about the key.
 fn rest_after(error: &ModelError) -> Option<Duration> {
     match error {
         ModelError::Unauthorized { .. } => Some(REFUSED),
         ModelError::Refused { lasting: true, detail, .. } => {
-            (!detail.starts_with("404") && !detail.starts_with('3')).then_some(REFUSED)
+            (!matches!(detail.status, Some(300..400 | 404))).then_some(REFUSED)
         }
-        ModelError::Busy { detail, retry_after, .. } if detail.starts_with("429") => {
+        ModelError::Busy { detail, retry_after, .. } if detail.status == Some(429) => {
             Some(retry_after.unwrap_or(LIMITED).max(Duration::from_secs(1)))
         }
         _ => None,

@@ -183,20 +183,20 @@ impl KnownModel {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let ModelError::Refused { model, detail, lasting } = error else { return Err(error) };
-        if request.tools.is_empty() || !names_missing_tools(&detail) {
+        let ModelError::Refused { model, mut detail, lasting } = error else { return Err(error) };
+        if request.tools.is_empty() || !names_missing_tools(&detail.text) {
             return Err(ModelError::Refused { model, detail, lasting });
         }
         self.has_refused_tools.store(true, Ordering::Relaxed);
         let known = self.known_facts().await;
         let style = known.tool_style();
         if style == ToolStyle::Native {
-            let detail = format!("{detail}; set tools = \"json\" for this provider");
+            detail.text.push_str("; set tools = \"json\" for this provider");
             return Err(ModelError::Refused { model, detail, lasting });
         }
         tracing::warn!(
             model,
-            detail,
+            %detail,
             ?style,
             "the server takes no tools; calls are written as text until the next start. Set tools \
              for this provider"
@@ -276,7 +276,9 @@ impl Model for KnownModel {
             None => Arc::new(self.with_dialect(known)),
         };
         let priced = |spent: &Spent| {
-            let cost = spent.cost.or_else(|| known.price.map(|(price, _)| price.of(spent.usage)));
+            let cost = spent
+                .cost
+                .or_else(|| known.price.map(|(price, _)| price.compute_cost(spent.usage)));
             Spent { cost, ..spent.clone() }
         };
         let with_price = |delta: Delta<'_>| match delta {

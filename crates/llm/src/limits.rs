@@ -58,7 +58,7 @@ pub(crate) async fn with_timeout<T>(
     part: impl Future<Output = Result<T, ModelError>>,
 ) -> Result<T, ModelError> {
     within(clock, limit, part).await.unwrap_or_else(|_| {
-        let detail = format!("{what} within {} s", limit.as_secs());
+        let detail = format!("{what} within {} s", limit.as_secs()).into();
         Err(ModelError::TimedOut { model: model.to_owned(), detail })
     })
 }

@@ -214,10 +214,10 @@ impl RequestFault {
     /// The fault that a refusal names; `None` for other errors.
     pub(crate) fn from_error(error: &ModelError) -> Option<Self> {
         match error {
-            ModelError::Refused { detail, lasting: false, .. } => Self::named_by(detail),
+            ModelError::Refused { detail, lasting: false, .. } => Self::named_by(&detail.text),
             // Some servers answer 500 if the template of a model fails.
-            ModelError::Busy { detail, .. } if detail.starts_with("500: ") => {
-                Self::named_by(detail)
+            ModelError::Busy { detail, .. } if detail.status == Some(500) => {
+                Self::named_by(&detail.text)
             }
             _ => None,
         }

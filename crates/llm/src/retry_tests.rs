@@ -16,15 +16,15 @@ fn errors() -> [(ModelError, bool); 7] {
     let of = || ("a/b".to_owned(), "so it is".to_owned());
     let [unauthorized, refused, too_long, busy, away, late, broken] = [(); 7].map(|()| of());
     let (model, detail) = busy;
-    let busy = ModelError::Busy { model, detail, retry_after: None };
+    let busy = ModelError::Busy { model, detail: detail.into(), retry_after: None };
     [
-        (ModelError::Unauthorized { model: unauthorized.0, detail: unauthorized.1 }, false),
-        (ModelError::Refused { model: refused.0, detail: refused.1, lasting: false }, false),
-        (ModelError::TooLong { model: too_long.0, detail: too_long.1, window: None }, false),
+        (ModelError::Unauthorized { model: unauthorized.0, detail: unauthorized.1.into() }, false),
+        (ModelError::Refused { model: refused.0, detail: refused.1.into(), lasting: false }, false),
+        (ModelError::TooLong { model: too_long.0, detail: too_long.1.into(), window: None }, false),
         (busy, false),
-        (ModelError::Unreachable { model: away.0, detail: away.1 }, false),
-        (ModelError::TimedOut { model: late.0, detail: late.1 }, true),
-        (ModelError::BadAnswer { model: broken.0, detail: broken.1 }, true),
+        (ModelError::Unreachable { model: away.0, detail: away.1.into() }, false),
+        (ModelError::TimedOut { model: late.0, detail: late.1.into() }, true),
+        (ModelError::BadAnswer { model: broken.0, detail: broken.1.into() }, true),
     ]
 }
 

@@ -63,7 +63,7 @@ impl SeenState {
 
     /// Describes the state for progress.
     pub(crate) fn in_words(&self) -> String {
-        let waits: Vec<&str> = self.waits.iter().map(|kind| kind.word()).collect();
+        let waits: Vec<&str> = self.waits.iter().map(|kind| kind.as_str()).collect();
         if !waits.is_empty() {
             return format!("still working: waits for {}", waits.join(", "));
         }

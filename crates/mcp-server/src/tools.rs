@@ -234,5 +234,5 @@ impl ToolCallContext<'_> {
 
 fn job_line(job: &JobStatus) -> String {
     let task: String = job.task.chars().take(80).collect();
-    format!("- {} {} ({}): {task}", job.id, job.state.word(), job.rules.agent)
+    format!("- {} {} ({}): {task}", job.id, job.state.as_str(), job.rules.agent)
 }

@@ -18,7 +18,7 @@ pub(crate) fn write_markdown(turns: &[TurnRecord]) -> String {
 }
 
 fn write_turn(text: &mut String, turn: &TurnRecord) {
-    append_line(text, format_args!("## {} ({})\n", turn.id, turn.state.word()));
+    append_line(text, format_args!("## {} ({})\n", turn.id, turn.state.as_str()));
     match &turn.origin {
         Origin::Messages(messages) => {
             messages.iter().for_each(|message| write_message(text, message));
@@ -67,7 +67,7 @@ pub(crate) fn summarise_turn(turn: &TurnRecord) -> Value {
     });
     json!({
         "turn": turn.id,
-        "state": turn.state.word(),
+        "state": turn.state.as_str(),
         "started_at": turn.started_at,
         "messages": messages.collect::<Vec<_>>(),
         "answer": turn.final_text().or(turn.notice.as_deref()),

@@ -32,7 +32,7 @@ impl ResultFiles<'_> {
         if known.is_empty() {
             return paths;
         }
-        let files = match self.workspaces.of(Some(self.call.turn)).await {
+        let files = match self.workspaces.find_workspace(Some(self.call.turn)).await {
             Ok(files) => files,
             Err(error) => {
                 tracing::debug!(%error, "the files of a result are not kept");
@@ -50,7 +50,7 @@ impl ResultFiles<'_> {
         match files.write(&path, file.bytes, Trust::Low).await {
             Ok(()) => {
                 // The bytes do not tell what a picture says.
-                self.read.lower(Trust::Low);
+                self.read.lower_to(Trust::Low);
                 Some(path)
             }
             Err(error) => {

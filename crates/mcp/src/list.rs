@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use avocet_protocol::tool::McpToolHints;
-use avocet_text::fits;
+use avocet_text::fits_pattern;
 use rmcp::model::{PaginatedRequestParams, ServerPeerInfo, Tool};
 use rmcp::service::{Peer, RoleClient, ServiceError};
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ impl ToolList {
         list.left_out.extend(remarks);
         let own = resources.then(of_resources).into_iter().flatten();
         for tool in own.chain(prompts.then(of_prompts).into_iter().flatten()) {
-            let is_wanted = patterns.iter().any(|pattern| fits(pattern, &tool.name));
+            let is_wanted = patterns.iter().any(|pattern| fits_pattern(pattern, &tool.name));
             if is_wanted && !list.tools.iter().any(|known| known.name == tool.name) {
                 list.tools.push(tool);
             }
@@ -71,8 +71,9 @@ impl ToolList {
 
     fn select_tools(all: Vec<Tool>, patterns: &[String]) -> Self {
         let mut list = Self::default();
-        let wanted =
-            all.into_iter().filter(|tool| patterns.iter().any(|pattern| fits(pattern, &tool.name)));
+        let wanted = all
+            .into_iter()
+            .filter(|tool| patterns.iter().any(|pattern| fits_pattern(pattern, &tool.name)));
         let wanted: Vec<Tool> = wanted.collect();
         if wanted.len() > MOST_TOOLS {
             list.left_out.push(format!(

@@ -62,7 +62,7 @@ pub(crate) async fn answer_sampling(
     let (messages, images) = conversation_of(&params, left)?;
     counted.is_asked = true;
     // The untrusted text of the server affects the answer of the model.
-    call.read.lower(Trust::Low);
+    call.read.lower_to(Trust::Low);
     let (session, turn) = (call.session.clone(), call.turn);
     let request = SampleRequest { session, turn, messages, images };
     let Sample { model, text, truncated, usage } = models.sample(request).await?;

@@ -94,7 +94,7 @@ impl OutsideTool for ServerTool {
         arguments: &Map<String, Value>,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        context.read.lower(self.trust_of_results());
+        context.read.lower_to(self.trust_of_results());
         let call = self.server.call_tool(&self.listed, arguments, context);
         tokio::select! {
             biased;

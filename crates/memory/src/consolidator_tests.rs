@@ -216,7 +216,7 @@ async fn consolidate_drops_edits_of_memories_that_changed_during_the_request() {
 
 #[tokio::test]
 async fn consolidate_changes_nothing_without_a_plan() {
-    let error = ModelError::Unreachable { model: "m".to_owned(), detail: "down".to_owned() };
+    let error = ModelError::Unreachable { model: "m".to_owned(), detail: "down".into() };
     let answers = vec![Scripted::Error(error), Scripted::says("I merged them for you.")];
     let harness = ConsolidatorHarness::new(answers).await;
     harness.remember("Ben drinks coffee").await;

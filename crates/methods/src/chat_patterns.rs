@@ -1,7 +1,7 @@
 //! The chats that a client reaches.
 
 use avocet_protocol::chat::ChatAddress;
-use avocet_text::fits;
+use avocet_text::fits_pattern;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,9 +34,9 @@ impl ChatPatterns {
 
     /// Returns `true` if the chat matches.
     #[must_use]
-    pub fn reach(&self, chat: &ChatAddress) -> bool {
+    pub fn includes_chat(&self, chat: &ChatAddress) -> bool {
         let (topic, whole) = (chat.to_string(), chat.whole_chat().to_string());
-        self.0.iter().any(|pattern| fits(pattern, &topic) || fits(pattern, &whole))
+        self.0.iter().any(|pattern| fits_pattern(pattern, &topic) || fits_pattern(pattern, &whole))
     }
 
     /// Returns `true` if every chat of an account matches, because a pattern is `*`, `channel:*` or
@@ -69,7 +69,11 @@ mod tests {
         ];
         for (patterns, chat, expected) in table {
             let chats = ChatPatterns::new(patterns.iter().map(ToString::to_string).collect());
-            assert_eq!(chats.reach(&chat.parse().unwrap()), expected, "{patterns:?} {chat}");
+            assert_eq!(
+                chats.includes_chat(&chat.parse().unwrap()),
+                expected,
+                "{patterns:?} {chat}"
+            );
         }
     }
 

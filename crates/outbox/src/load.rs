@@ -41,7 +41,7 @@ impl FileLoader {
         }
         // The semaphore always stays open.
         let place = self.at_once.acquire().await.ok();
-        let workspace = self.workspaces.of(chunk.turn).await?;
+        let workspace = self.workspaces.find_workspace(chunk.turn).await?;
         let mut files = Vec::new();
         for (path, name) in paths {
             let bytes = workspace.read(path, MAX_SENT_FILE_BYTES).await?;
@@ -53,7 +53,7 @@ impl FileLoader {
     /// Deletes the recordings of a chunk, of which the platform has a copy.
     pub(crate) async fn delete_recordings(&self, chunk: &Delivery) {
         for path in chunk.content.attachments.iter().filter_map(Attachment::as_recording) {
-            let deleted = match self.workspaces.of(chunk.turn).await {
+            let deleted = match self.workspaces.find_workspace(chunk.turn).await {
                 Ok(workspace) => workspace.delete(path).await,
                 Err(error) => Err(error),
             };

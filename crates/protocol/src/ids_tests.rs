@@ -83,6 +83,6 @@ proptest! {
         let text = parts.join(":");
         let address: ChatAddress = text.parse().unwrap();
         prop_assert_eq!(address.to_string(), text.clone());
-        prop_assert_eq!(SessionId::of(&address).unwrap().address(), address);
+        prop_assert_eq!(SessionId::from_address(&address).unwrap().address(), address);
     }
 }

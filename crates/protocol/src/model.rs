@@ -23,7 +23,7 @@ pub use audio_error::AudioError;
 pub use decode_json::decode_json;
 pub use effort::{Effort, NoEffort};
 pub use embed::{EmbedError, EmbeddedTexts, Embedder};
-pub use error::ModelError;
+pub use error::{ModelError, ModelErrorDetail};
 pub use message::{
     Arguments, ImageRef, MOMENT, Message, Reasoning, SAID, SentCall, ToolCall, without_marks,
 };

@@ -210,7 +210,7 @@ impl TurnState {
 
     /// The word in the log and in CLI output.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
             Self::Running => "running",

@@ -21,7 +21,7 @@ const PROBE: &str = "user.avocet.probe";
 /// Returns the value of [`MARK`]; `None` for full trust, which has no mark.
 pub(crate) fn mark_value(trust: Trust) -> Option<&'static [u8]> {
     match trust {
-        Trust::Low | Trust::User => Some(trust.word().as_bytes()),
+        Trust::Low | Trust::User => Some(trust.as_str().as_bytes()),
         Trust::Full => None,
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use avocet_protocol::access::PROTECTED_PATHS;
-use avocet_text::fits;
+use avocet_text::fits_pattern;
 use parking_lot::Mutex;
 
 use crate::config_keys::PROTECTED;
@@ -150,10 +150,11 @@ impl PathProtection {
     fn matches_pattern(&self, directory: &Path, name: &str) -> bool {
         self.names.iter().any(|pattern| {
             let Some((last, above)) = pattern.split_last() else { return false };
-            fits(last, name) && {
+            fits_pattern(last, name) && {
                 let mut here = directory.components().rev();
                 above.iter().rev().all(|wanted| {
-                    here.next().is_some_and(|name| fits(wanted, &plain_name(name.as_os_str())))
+                    here.next()
+                        .is_some_and(|name| fits_pattern(wanted, &plain_name(name.as_os_str())))
                 })
             }
         }) && !directory.ancestors().any(is_of_packages)

@@ -49,26 +49,26 @@ impl Workspace {
 
     /// Reports the trust of data that was read through `examine_apart` and is now shown.
     pub fn note_shown(&self, trust: Trust) {
-        self.task_trust.read.lower(trust);
-        self.task_trust.shown.lower(trust);
+        self.task_trust.read.lower_to(trust);
+        self.task_trust.shown.lower_to(trust);
     }
 
     /// Reports that a name is shown, with the names of the directories above it.
     pub fn note_shown_name(&self, path: &WorkspacePath) {
-        self.task_trust.shown.lower(self.trust_of_names(path.as_path()));
+        self.task_trust.shown.lower_to(self.trust_of_names(path.as_path()));
     }
 
     /// Reports that a path is shown. Only its existing part counts: the requester gave the rest.
     pub(crate) fn note_shown_existing(&self, path: &Path) {
         let is_there = |place: &&Path| self.handle().symlink_metadata(place).is_ok();
         if let Some(place) = path.ancestors().find(is_there) {
-            self.task_trust.shown.lower(self.trust_of_names(place));
+            self.task_trust.shown.lower_to(self.trust_of_names(place));
         }
     }
 
     pub(crate) fn note_shown_names(&self, paths: &[String]) {
         let trusts = paths.iter().map(|path| self.trust_of_names(Path::new(path)));
-        trusts.for_each(|trust| self.task_trust.shown.lower(trust));
+        trusts.for_each(|trust| self.task_trust.shown.lower_to(trust));
     }
 
     /// Returns the trust of data that is written now.
@@ -78,9 +78,9 @@ impl Workspace {
     }
 
     pub(crate) fn note_read(&self, trust: Trust) {
-        self.task_trust.read.lower(trust);
+        self.task_trust.read.lower_to(trust);
         if !self.task_trust.is_apart {
-            self.task_trust.shown.lower(trust);
+            self.task_trust.shown.lower_to(trust);
         }
     }
 }

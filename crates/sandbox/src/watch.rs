@@ -67,7 +67,7 @@ impl Workspace {
     #[must_use]
     pub fn watch_program(&self) -> WatchedProgram {
         let least = LeastTrust::default();
-        least.lower(self.trust_of_writing().min(self.provenance.highest_trust()));
+        least.lower_to(self.trust_of_writing().min(self.provenance.highest_trust()));
         let queue = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
         let since = self.later_than(self.file_system_time());
         let run = Arc::new(ProgramRun {
@@ -84,7 +84,7 @@ impl Workspace {
             && let Err(error) = run.set_up(self)
         {
             tracing::warn!(%error, "cannot watch the files of a program; its output is untrusted");
-            run.least.lower(Trust::Low);
+            run.least.lower_to(Trust::Low);
         }
         WatchedProgram { workspace: self.clone(), run, is_settled: false }
     }
@@ -157,7 +157,7 @@ impl WatchedProgram {
     /// this before [`Self::settle_trust`].
     pub fn note_output(&self, output: impl FnOnce() -> String) {
         if self.run.has_odd_names() && self.run.shows_odd_name(&output()) {
-            self.run.least.lower(Trust::Low);
+            self.run.least.lower_to(Trust::Low);
         }
     }
 
@@ -189,11 +189,11 @@ impl WatchedProgram {
         let provenance = &self.workspace.provenance;
         let is_other = |run: &ProgramRun| !ptr::eq(run, &raw const *self.run);
         // Files that other programs are writing are still unmarked, and may have been read.
-        self.run.least.lower(provenance.least_running(is_other));
+        self.run.least.lower_to(provenance.least_running(is_other));
         let least = self.least_trust();
         if least < Trust::Full {
             let others = provenance.running_programs();
-            others.iter().filter(|run| is_other(run)).for_each(|run| run.least.lower(least));
+            others.iter().filter(|run| is_other(run)).for_each(|run| run.least.lower_to(least));
             self.mark_changed(least, kept);
         }
         least
@@ -294,24 +294,26 @@ impl ProgramRun {
     /// Watches an untrusted file that is just being made.
     pub(crate) fn watch_also(&self, file: &Path, trust: Trust) {
         if self.add_watch_at(file, trust, WatchFlags::empty()).is_err() {
-            self.least.lower(Trust::Low);
+            self.least.lower_to(Trust::Low);
         }
     }
 
     pub(crate) fn least_trust(&self) -> Trust {
         if self.reached.is_any_reached() {
-            self.least.lower(Trust::Low);
+            self.least.lower_to(Trust::Low);
         }
         if let Some(queue) = &self.queue {
             let mut buffer = [MaybeUninit::uninit(); 4096];
             let mut events = Reader::new(queue, &mut buffer);
             loop {
                 match events.next() {
-                    Ok(event) => self.least.lower(self.trust_of_event(event.wd(), event.events())),
+                    Ok(event) => {
+                        self.least.lower_to(self.trust_of_event(event.wd(), event.events()));
+                    }
                     Err(Errno::AGAIN) => break,
                     Err(Errno::INTR) => {}
                     Err(_) => {
-                        self.least.lower(Trust::Low);
+                        self.least.lower_to(Trust::Low);
                         break;
                     }
                 }

@@ -10,7 +10,7 @@ use avocet_protocol::chat::SessionId;
 use avocet_protocol::model::{Effort, Model, Models};
 use avocet_protocol::store::{LineageTurn, SessionStatus};
 use avocet_protocol::tool::SkillCall;
-use avocet_text::{fits, specificity};
+use avocet_text::{fits_pattern, specificity};
 
 /// A setting with different values for some sessions.
 #[derive(Debug, Clone)]
@@ -40,7 +40,8 @@ impl SessionBinding {
     /// Returns the rank of the best match; `None` without a match. A session named in full comes
     /// before its person, and the person before a pattern with `*`.
     fn rank(&self, session: &SessionId, person: Option<&PersonId>) -> Option<BindingRank> {
-        let fitting = self.sessions.iter().filter(|pattern| fits(pattern, session.as_str()));
+        let fitting =
+            self.sessions.iter().filter(|pattern| fits_pattern(pattern, session.as_str()));
         let patterns = fitting.map(|pattern| {
             if pattern.contains('*') {
                 BindingRank::Pattern(specificity(pattern))
@@ -63,7 +64,7 @@ impl<T> BySession<T> {
     /// Returns the value for a session, which may be the private chat of `person`. The most
     /// specific binding applies; of equally specific ones, the first.
     #[must_use]
-    pub fn of(&self, session: &SessionId, person: Option<&PersonId>) -> &T {
+    pub fn select_for(&self, session: &SessionId, person: Option<&PersonId>) -> &T {
         let fitting = self
             .others
             .iter()
@@ -231,7 +232,7 @@ impl Agents {
     pub fn of_turn(&self, lineage: &[LineageTurn]) -> Result<&Agent, NoAgent> {
         let chosen = lineage.first().and_then(|turn| turn.agent.as_deref());
         match (chosen, lineage.last()) {
-            (None, Some(root)) => Ok(self.agents.of(&root.session, root.person.as_ref())),
+            (None, Some(root)) => Ok(self.agents.select_for(&root.session, root.person.as_ref())),
             (None, None) => Ok(self.agents.default()),
             (Some(name), _) => self.named(name).ok_or_else(|| NoAgent(name.to_owned())),
         }
@@ -250,7 +251,7 @@ impl Agents {
     pub fn of_session(&self, session: &SessionId, status: &SessionStatus) -> &Agent {
         let SessionStatus { agent, person, .. } = status;
         let chosen = agent.as_deref().and_then(|name| self.named(name));
-        chosen.unwrap_or_else(|| self.agents.of(session, person.as_ref()))
+        chosen.unwrap_or_else(|| self.agents.select_for(session, person.as_ref()))
     }
 
     /// Returns the agent of a session with the model and effort chosen for the session.
@@ -333,7 +334,7 @@ mod tests {
         ];
         for (session, person, agent) in table {
             let person = (!person.is_empty()).then(|| person.parse().unwrap());
-            let found = *agents.of(&session.parse().unwrap(), person.as_ref());
+            let found = *agents.select_for(&session.parse().unwrap(), person.as_ref());
             assert_eq!(found, agent, "{session} {person:?}");
         }
     }

@@ -237,20 +237,21 @@ fn split_command(text: &str) -> (&str, &str) {
 
 fn plan_queue_mode(argument: &str, current: QueueMode) -> CommandPlan {
     if argument.is_empty() {
-        let word = current.word();
+        let word = current.as_str();
         return CommandPlan::with_text(format!(
             "The queue mode is {word}: {}.",
             mode_help(current)
         ));
     }
-    let wanted = QueueMode::ALL.into_iter().find(|mode| mode.word().eq_ignore_ascii_case(argument));
+    let wanted =
+        QueueMode::ALL.into_iter().find(|mode| mode.as_str().eq_ignore_ascii_case(argument));
     match wanted {
         Some(mode) => {
-            let done = format!("The queue mode is {} now: {}.", mode.word(), mode_help(mode));
+            let done = format!("The queue mode is {} now: {}.", mode.as_str(), mode_help(mode));
             CommandPlan::with_action(CommandAction::SetMode(mode), done, "")
         }
         None => {
-            let modes = QueueMode::ALL.map(QueueMode::word).join(", ");
+            let modes = QueueMode::ALL.map(QueueMode::as_str).join(", ");
             CommandPlan::with_text(format!(
                 "There is no queue mode {argument:?}; there are {modes}."
             ))

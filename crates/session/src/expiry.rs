@@ -42,7 +42,7 @@ async fn resolve_expired(lanes: &Arc<Lanes>) -> Result<Option<OpenWait>, StoreEr
         if wait.expires_at > now {
             return Ok(Some(wait));
         }
-        tracing::info!(wait = %wait.id, kind = wait.kind.word(), "a wait has expired");
+        tracing::info!(wait = %wait.id, kind = wait.kind.as_str(), "a wait has expired");
         let resolution = resolution_of_expiry(wait.kind);
         let resolve = || lanes.parts.turns.resolve(wait.id, &resolution);
         if let Some(session) = lanes.parts.with_retry(resolve).await? {

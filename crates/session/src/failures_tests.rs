@@ -9,7 +9,7 @@ use super::*;
 
 fn unreachable() -> Scripted {
     let (model, detail) = ("local/qwen".to_owned(), "connection refused".to_owned());
-    Scripted::Error(ModelError::Unreachable { model, detail })
+    Scripted::Error(ModelError::Unreachable { model, detail: detail.into() })
 }
 
 impl SessionHarness {
@@ -181,7 +181,8 @@ async fn run_suspect_runs_a_turn_alone_after_two_deaths() {
 #[tokio::test]
 async fn f12_every_failure_sends_a_notice() {
     let detail = "connection refused".to_owned();
-    let unreachable = ModelError::Unreachable { model: "local/qwen".to_owned(), detail };
+    let unreachable =
+        ModelError::Unreachable { model: "local/qwen".to_owned(), detail: detail.into() };
     let table = [
         (
             Scripted::Error(unreachable),
@@ -226,7 +227,7 @@ async fn no_answer_is_plain_for_a_member_and_explained_to_the_owner() {
 async fn no_answer_that_its_reader_can_change_says_how_and_tells_no_owner() {
     let refuses = ScriptedModel::answering(|_| {
         let (model, detail) = ("local/qwen".to_owned(), "the model refuses this".to_owned());
-        Scripted::Error(ModelError::Refused { model, detail, lasting: false })
+        Scripted::Error(ModelError::Refused { model, detail: detail.into(), lasting: false })
     });
     let harness = SessionHarness::with(refuses, household()).await;
     harness.publish_from("me", "own", "/status").await.unwrap();

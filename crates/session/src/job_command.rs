@@ -66,7 +66,7 @@ async fn cancel_job(desk: &JobDesk, id: JobId) -> Result<String, StoreError> {
         return Ok(format!("{id} is cancelled."));
     }
     Ok(match desk.find_job(id).await? {
-        Some(job) => format!("{id} is {}.", job.state.word()),
+        Some(job) => format!("{id} is {}.", job.state.as_str()),
         None => format!("There is no job {id}."),
     })
 }
@@ -132,7 +132,7 @@ fn job_line(job: &JobStatus) -> String {
     let JobStatus { id, state, rules, task, usage, inference_runs, .. } = job;
     let task: String = task.chars().take(SHOWN_CHARS).collect();
     let runs = if *inference_runs == 1 { "request" } else { "requests" };
-    let (state, agent, price) = (state.word(), &rules.agent, usage.price());
+    let (state, agent, price) = (state.as_str(), &rules.agent, usage.price());
     format!("{id} {state}, {agent}, {inference_runs} {runs}, {price}: {task}")
 }
 

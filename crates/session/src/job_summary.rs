@@ -159,7 +159,7 @@ pub(crate) fn count_requests(turn: &TurnRecord, has_answered: bool) -> usize {
 /// Adds the branch of a job, its commits and its pull request.
 fn push_branch(text: &mut String, turn: &TurnRecord) {
     let calls = || turn.steps.iter().flat_map(|step| &step.calls);
-    let Some(JobBranch { branch, from, note, .. }) = calls().find_map(JobBranch::of) else {
+    let Some(JobBranch { branch, from, note, .. }) = calls().find_map(JobBranch::from_call) else {
         return;
     };
     let Some(branch) = branch else {
@@ -167,7 +167,8 @@ fn push_branch(text: &mut String, turn: &TurnRecord) {
     };
     let from = from.map(|from| format!(", begun at `{from}`")).unwrap_or_default();
     push_line(text, &format!("- Branch: `{branch}`{from}"));
-    if let Some(JobCommits { commits, uncommitted }) = calls().rev().find_map(JobCommits::of) {
+    if let Some(JobCommits { commits, uncommitted }) = calls().rev().find_map(JobCommits::from_call)
+    {
         if commits.is_empty() {
             push_line(text, "- Commits: none");
         }

@@ -100,7 +100,7 @@ pub use lane::LaneLimits;
 pub use options::OptionDesk;
 pub use parts::SessionParts;
 pub use questions::{QuestionParts, Questions};
-pub use reminders::remind;
+pub use reminders::remind_approvers;
 pub use retrying_log::{RetryingLedger, RetryingLog};
 pub use running::RunningTurns;
 pub use sampler::Sampler;

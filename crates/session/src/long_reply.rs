@@ -68,7 +68,7 @@ pub(crate) async fn plan_turn_reply(
 /// Returns the beginning of a text and the place of the whole: the file, or the log if writing the
 /// file failed.
 fn shorten_reply(text: &str, ending: AnswerEnding, file: Result<String, String>) -> Content {
-    let mark = ending.mark().map(|mark| format!("\n\n{mark}")).unwrap_or_default();
+    let mark = ending.ending_mark().map(|mark| format!("\n\n{mark}")).unwrap_or_default();
     let beginning = mark_unfinished(cut_beginning(ending.without_mark(text)));
     let kilobytes = text.len().div_ceil(1024);
     let (rest, attachments) = match file {

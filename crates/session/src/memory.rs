@@ -35,13 +35,14 @@ pub(crate) async fn plan_memory(
         };
         let nothing = format!("There is no memory {id} here.");
         let found = parts.with_retry(|| memories.memory(id)).await?;
-        let Some(found) = found.filter(|one| !one.forgotten && scopes.includes(&one.scope)) else {
+        let Some(found) = found.filter(|one| !one.forgotten && scopes.includes_scope(&one.scope))
+        else {
             return Ok(CommandPlan::with_text(nothing));
         };
         if let Err(refused) = found.scope.check_change(asker.as_ref(), role) {
             return Ok(CommandPlan::with_text(format!("I keep {id}: {refused}.")));
         }
-        let by = PersonId::of(command);
+        let by = PersonId::from_inbound(command);
         let done = format!("I have forgotten {id}: {}", found.text);
         return Ok(CommandPlan::with_action(
             CommandAction::ForgetMemory { id, by },
@@ -76,8 +77,8 @@ fn plan_addition(command: &Inbound, asker: Option<&Asker>, role: Role, text: &st
         Ok(scope) => scope,
         Err(refused) => return CommandPlan::with_text(format!("I cannot remember it: {refused}.")),
     };
-    let by = PersonId::of(command);
-    let done = format!("I remember it ({}): {text}", scope.kind().word());
+    let by = PersonId::from_inbound(command);
+    let done = format!("I remember it ({}): {text}", scope.kind().as_str());
     let memory = NewMemory {
         scope,
         text: text.to_owned(),
@@ -94,6 +95,6 @@ fn plan_addition(command: &Inbound, asker: Option<&Asker>, role: Role, text: &st
 
 fn memory_line(memory: &Memory) -> String {
     let at = jiff::Timestamp::from_millisecond(memory.source.written_at.0).unwrap_or_default();
-    let (scope, date) = (memory.scope.kind().word(), at.strftime("%F"));
+    let (scope, date) = (memory.scope.kind().as_str(), at.strftime("%F"));
     format!("{} ({scope}, {date}): {}", memory.id, memory.text)
 }

@@ -20,7 +20,7 @@ pub(crate) async fn plan_mode(
     if argument.is_empty() {
         let mut text = format!("{}.", describe_mode(status.permission_mode));
         if role >= Role::Owner {
-            let words = PermissionMode::ALL.map(PermissionMode::word).join(", ");
+            let words = PermissionMode::ALL.map(PermissionMode::as_str).join(", ");
             text.push_str(&format!(" /mode {words} chooses another."));
         }
         return Ok(CommandPlan::with_text(text));
@@ -41,5 +41,5 @@ pub(crate) async fn plan_mode(
 
 /// Describes the mode of a conversation.
 pub(crate) fn describe_mode(mode: PermissionMode) -> String {
-    format!("Mode: {}; {}", mode.word(), mode.effect())
+    format!("Mode: {}; {}", mode.as_str(), mode.effect())
 }

@@ -121,8 +121,8 @@ async fn describe_choice(
         text.push_str(&format!(" If it fails: {}.", fallbacks.join(", ")));
     }
     text.push_str(&format!("\n\nThe models of the configuration{}:\n", pages.shown_range()));
-    let list = within(parts.clock.as_ref(), LEARNING, describe_models(parts, pages.names()));
-    text.push_str(&list.await.unwrap_or_else(|_| pages.names().join("\n")));
+    let list = within(parts.clock.as_ref(), LEARNING, describe_models(parts, pages.page_names()));
+    text.push_str(&list.await.unwrap_or_else(|_| pages.page_names().join("\n")));
     if let Some(next) = pages.next().filter(|_| !pages.has_buttons) {
         text.push_str(&format!("\n\n/model {PAGE_WORD} {next} shows more."));
     }

@@ -51,7 +51,7 @@ impl ModelPages {
         Self { all, page: page.min(last), size, has_buttons: false }
     }
 
-    pub(crate) fn names(&self) -> &[String] {
+    pub(crate) fn page_names(&self) -> &[String] {
         self.all.chunks(self.size).nth(self.page).unwrap_or_default()
     }
 
@@ -60,7 +60,7 @@ impl ModelPages {
         let before = self.page * self.size;
         match self.all.len() {
             count if count > self.size => {
-                format!(", {} to {} of {count}", before + 1, before + self.names().len())
+                format!(", {} to {} of {count}", before + 1, before + self.page_names().len())
             }
             _ => String::new(),
         }
@@ -87,7 +87,7 @@ impl ModelPages {
         };
         let back = (self.page > 0).then(|| to("‹ Back", self.page));
         let more = self.next().map(|next| to("More ›", next));
-        self.names().iter().map(model).chain(back).chain(more).collect()
+        self.page_names().iter().map(model).chain(back).chain(more).collect()
     }
 }
 
@@ -128,7 +128,8 @@ mod tests {
 
     #[test]
     fn range_is_empty_for_a_single_page() {
-        let shown = |pages: ModelPages| (pages.shown_range(), pages.names().len(), pages.next());
+        let shown =
+            |pages: ModelPages| (pages.shown_range(), pages.page_names().len(), pages.next());
         assert_eq!(shown(pages(8, 0, PAGE)), (String::new(), 8, None));
         assert_eq!(shown(pages(9, 1, PAGE)), (", 9 to 9 of 9".to_owned(), 1, None));
         assert_eq!(shown(pages(9, 0, PAGE)), (", 1 to 8 of 9".to_owned(), 8, Some(2)));

@@ -119,28 +119,28 @@ fn split_name(name: &str) -> (&str, &str) {
 fn effort_option(agents: &Agents, session: &SessionId, status: &SessionStatus) -> SessionOption {
     let configured = agents.of_session(session, status).run.effort;
     let levels = Effort::ALL.map(|effort| SessionOptionValue {
-        value: effort.word().to_owned(),
-        name: capitalised(effort.word()),
+        value: effort.as_str().to_owned(),
+        name: capitalised(effort.as_str()),
         ..SessionOptionValue::default()
     });
-    let default = default_value(configured.map(Effort::word));
+    let default = default_value(configured.map(Effort::as_str));
     SessionOption {
         option: SessionOption::EFFORT.to_owned(),
-        value: status.effort.map_or(SessionOption::DEFAULT, Effort::word).to_owned(),
+        value: status.effort.map_or(SessionOption::DEFAULT, Effort::as_str).to_owned(),
         values: std::iter::once(default).chain(levels).collect(),
     }
 }
 
 fn mode_option(mode: PermissionMode) -> SessionOption {
     let modes = PermissionMode::ALL.map(|mode| SessionOptionValue {
-        value: mode.word().to_owned(),
-        name: capitalised(mode.word()),
+        value: mode.as_str().to_owned(),
+        name: capitalised(mode.as_str()),
         description: Some(end_sentence(capitalised(mode.effect()))),
         group: None,
     });
     SessionOption {
         option: SessionOption::MODE.to_owned(),
-        value: mode.word().to_owned(),
+        value: mode.as_str().to_owned(),
         values: modes.to_vec(),
     }
 }

@@ -17,7 +17,7 @@ const FIRST_LINE: &str = "Still waiting for a decision:";
 ///
 /// # Errors
 /// [`StoreError`] if the log cannot be read or written.
-pub async fn remind(
+pub async fn remind_approvers(
     turns: &dyn Turns,
     channels: &ChannelRegistry,
     clock: &dyn Clock,

@@ -38,7 +38,7 @@ async fn reply_refers_to_its_message_in_groups_only() {
             SessionHarness::new(ScriptedModel::answering(|request| match last_said(request) {
                 "fail" => Scripted::Error(ModelError::Refused {
                     model: "m".to_owned(),
-                    detail: "no".to_owned(),
+                    detail: "no".into(),
                     lasting: false,
                 }),
                 text => Scripted::says(text),

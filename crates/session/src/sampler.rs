@@ -23,7 +23,7 @@ pub struct Sampler {
 impl Sampler {
     /// Makes a sampler for these sessions.
     #[must_use]
-    pub fn of(parts: &SessionParts) -> Self {
+    pub fn from_parts(parts: &SessionParts) -> Self {
         let SessionParts { agents, query, ledger, running, .. } = parts;
         let (query, ledger) = (query.clone(), ledger.clone());
         Self { agents: agents.clone(), query, ledger, running: running.clone() }

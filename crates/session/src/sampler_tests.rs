@@ -21,7 +21,7 @@ async fn sampler_asks_the_model_of_the_session_and_records_the_cost_for_its_turn
     let harness = SessionHarness::with(model, Setup { budgets, ..Setup::default() }).await;
     harness.say("hello").await;
     harness.channel.texts(1).await;
-    let sampler = Sampler::of(&harness.sessions.lanes.parts);
+    let sampler = Sampler::from_parts(&harness.sessions.lanes.parts);
     let sample = sampler.sample(request(1)).await.unwrap();
     assert_eq!((sample.text.as_str(), sample.usage.total()), ("a text", 110));
     // The answer of the turn has cost 0.5, and each sample costs as much.

@@ -33,7 +33,7 @@ use super::super::Sessions;
 use crate::{
     Agent, AgentDirectories, AgentJobs, Agents, AttachmentFetcher, Attachments, BySession, Events,
     LaneLimits, NoDirectory, QuestionParts, Questions, RetryingLedger, RetryingLog, RunningTurns,
-    SessionBinding, SessionParts, SpokenAnswers, remind,
+    SessionBinding, SessionParts, SpokenAnswers, remind_approvers,
 };
 
 /// A step of the clock.
@@ -264,7 +264,7 @@ impl SessionHarness {
         };
         let logs = AgentLogs { turns: retrying.clone(), ledger: ledger.clone() };
         let run = agent_loop(&model, &tools, &events, logs, &attachments, setup.budgets);
-        remind(store.as_ref(), &channels, clock.as_ref()).await.unwrap();
+        remind_approvers(store.as_ref(), &channels, clock.as_ref()).await.unwrap();
         deliverer.start().await.unwrap();
         let questions = Arc::new(Questions::new(QuestionParts {
             outbox: store.clone(),

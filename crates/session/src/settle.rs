@@ -162,7 +162,7 @@ impl Settler {
                 return Err(error);
             }
         };
-        tracing::debug!(turn = %turn.id, outcome = settlement.outcome.word(), "settled");
+        tracing::debug!(turn = %turn.id, outcome = settlement.outcome.as_str(), "settled");
         note_settled(&self.parts, turn.id, &settlement, ended);
         if let Some(progress) = progress {
             let is_done = settlement.answer.is_some();
@@ -384,7 +384,7 @@ impl Settler {
         }
         let mut emitted: Option<WaitKind> = None;
         for NewWait { id, call, kind, prompt, notices, writes, .. } in &waits {
-            tracing::debug!(turn = %turn.id, wait = %id, kind = kind.word(), "the turn waits");
+            tracing::debug!(turn = %turn.id, wait = %id, kind = kind.as_str(), "the turn waits");
             if emitted.replace(*kind) != Some(*kind) {
                 self.parts.events.emit(&turn.session, TurnEvent::Waiting { kind: *kind });
             }

@@ -82,7 +82,7 @@ async fn spawn_gives_the_parent_the_error_of_a_failed_child_beside_the_other_res
     let model = delegating(vec![spawn("one"), spawn("two")], |task, _| match task {
         "one" => {
             let model = "fake/model".to_owned();
-            Scripted::Error(ModelError::Unreachable { model, detail: "down".to_owned() })
+            Scripted::Error(ModelError::Unreachable { model, detail: "down".into() })
         }
         task => Scripted::says(task),
     });
@@ -137,7 +137,7 @@ async fn background_task_outlives_its_turn_and_reports_to_the_chat() {
 async fn background_task_that_fails_tells_the_chat() {
     let model = delegating(vec![in_background("watch")], |_, _| {
         let model = "fake/model".to_owned();
-        Scripted::Error(ModelError::Unreachable { model, detail: "down".to_owned() })
+        Scripted::Error(ModelError::Unreachable { model, detail: "down".into() })
     });
     let harness = SessionHarness::new(model).await;
     harness.say("go").await;

@@ -55,14 +55,14 @@ pub(crate) async fn plan_think(
 /// Describes the effort of a conversation. `configured` is the effort of its agent.
 pub(crate) fn describe_effort(chosen: Option<Effort>, configured: Option<Effort>) -> String {
     match (chosen, configured) {
-        (Some(effort), _) => format!("Thinking: {}, chosen with /think", effort.word()),
-        (None, Some(effort)) => format!("Thinking: {}, set by the configuration", effort.word()),
+        (Some(effort), _) => format!("Thinking: {}, chosen with /think", effort.as_str()),
+        (None, Some(effort)) => format!("Thinking: {}, set by the configuration", effort.as_str()),
         (None, None) => "Thinking: the default of the model".to_owned(),
     }
 }
 
 fn list_choices() -> String {
-    let words = Effort::ALL.map(Effort::word).join(", ");
+    let words = Effort::ALL.map(Effort::as_str).join(", ");
     format!("{words}, {DEFAULT}")
 }
 
@@ -76,7 +76,7 @@ fn plan_choice(effort: Effort, model: &str, facts: ModelFacts) -> CommandPlan {
         }
         (None, _) => " I do not know whether this model can think.",
     };
-    let word = effort.word();
+    let word = effort.as_str();
     let done = format!("Thinking: {word} from now on; /think {DEFAULT} goes back.{ability}");
     CommandPlan::with_action(
         CommandAction::Choose(SessionSetting::Effort(Some(effort))),

@@ -103,7 +103,7 @@ impl AnswerRecorder<'_> {
             Some(bytes) => {
                 if !self.is_paid().await? {
                     // The crash of the earlier run has lost this entry.
-                    self.meter.add(Purpose::Speech, &self.speak.cost(text));
+                    self.meter.add_usage(Purpose::Speech, &self.speak.cost(text));
                 }
                 bytes
             }
@@ -152,7 +152,7 @@ impl AnswerRecorder<'_> {
             }
             error.to_string()
         })?;
-        self.meter.add(Purpose::Speech, &self.speak.cost(text));
+        self.meter.add_usage(Purpose::Speech, &self.speak.cost(text));
         let bytes = recording.len() as u64;
         let written = self.agent.files.write(path, recording, self.answer.trust).await;
         written.map_err(|error| format!("the recording cannot be saved: {error}"))?;

@@ -24,7 +24,7 @@ pub(crate) async fn plan_voice(
         let mode = status.voice.unwrap_or(*when);
         let text = format!(
             "Voice is {}: {}. /voice {} changes it.",
-            mode.word(),
+            mode.as_str(),
             describe_mode(mode),
             list_modes()
         );
@@ -32,7 +32,7 @@ pub(crate) async fn plan_voice(
     }
     Ok(match argument.parse::<VoiceMode>() {
         Ok(mode) => {
-            let done = format!("Voice is {} from now on: {}.", mode.word(), describe_mode(mode));
+            let done = format!("Voice is {} from now on: {}.", mode.as_str(), describe_mode(mode));
             CommandPlan::with_action(CommandAction::SetVoice(mode), &done, &done)
         }
         Err(_) => CommandPlan::with_text(format!(
@@ -43,7 +43,7 @@ pub(crate) async fn plan_voice(
 }
 
 fn list_modes() -> String {
-    VoiceMode::ALL.map(VoiceMode::word).join(", ")
+    VoiceMode::ALL.map(VoiceMode::as_str).join(", ")
 }
 
 fn describe_mode(mode: VoiceMode) -> &'static str {

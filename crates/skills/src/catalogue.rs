@@ -121,7 +121,7 @@ impl SkillCatalogue {
             match state {
                 SkillState::Usable(_) => {}
                 SkillState::Untrusted(trust) if self.is_new(&format!("{folder} {trust:?}")) => {
-                    let (file, trust) = (one.file_path(), trust.word());
+                    let (file, trust) = (one.file_path(), trust.as_str());
                     tracing::warn!(
                         file,
                         trust,

@@ -68,7 +68,7 @@ pub(crate) fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<Message
             address.account.as_str(),
             address.chat.as_str(),
             address.topic.as_ref().map(avocet_protocol::ids::TopicId::as_str),
-            inbound.chat.word(),
+            inbound.chat.as_str(),
             inbound.key.as_str(),
             inbound.sender.id.as_str(),
             inbound.sender.name,
@@ -81,7 +81,7 @@ pub(crate) fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<Message
             inbound.corrects.as_ref().map(DedupeKey::as_str),
             inbound.edited_at.map(|edited| edited.0),
             digest,
-            trust.word(),
+            trust.as_str(),
         ],
     )?;
     Ok(id.map(MessageId))

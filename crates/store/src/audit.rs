@@ -242,7 +242,7 @@ pub(crate) fn record_decided(tx: &Tx<'_>, settled: &SettledPairing, actor: &Acto
         |row| row.get(0),
     )?;
     let (kind, outcome) = match settled.decision {
-        Decision::Approved(role) => (AuditKind::LetIn, Some(Role::word(role))),
+        Decision::Approved(role) => (AuditKind::LetIn, Some(Role::as_str(role))),
         Decision::Denied => (AuditKind::TurnedAway, None),
     };
     append_row(tx, NewAuditRow { summary: who, outcome, ..NewAuditRow::new(kind, actor) })

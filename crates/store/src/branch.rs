@@ -169,7 +169,7 @@ fn copy_session(tx: &Tx<'_>, copy: &CopiedTurns<'_>) -> Result<()> {
             copy.new_mark(shortened_to),
             has_summary,
             copy.new_mark(summary_to),
-            Trust::Full.word(),
+            Trust::Full.as_str(),
         ],
     )?;
     Ok(())

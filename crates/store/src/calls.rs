@@ -87,9 +87,9 @@ pub(crate) fn finish_call(tx: &Tx<'_>, call: CallId, result: &CallResult) -> Res
             call.ordinal,
             result.ok,
             to_json(&result.value)?,
-            result.trust.word(),
+            result.trust.as_str(),
             result.ok && SkillLimit::of_result(&result.value).is_some(),
-            result.kind.word(),
+            result.kind.as_str(),
         ],
     )
 }

@@ -64,7 +64,7 @@ pub(crate) fn keep_answer<'a>(
         "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, trust) \
          SELECT ?1, ?2, ?3, 0, 0, ?4 WHERE ?3 <> '' \
              AND ?2 = (SELECT coalesce(max(number) + 1, 0) FROM steps WHERE turn = ?1)",
-        params![turn.0, step, text, trust.word()],
+        params![turn.0, step, text, trust.as_str()],
     )?;
     let has_place = recorded > 0 || preview::is_shown(tx.db, *turn)?;
     Ok(reply.as_ref().filter(|_| has_place))
@@ -79,12 +79,12 @@ pub(crate) fn end_turn(tx: &Tx<'_>, turn: TurnId, ending: &ForcedEnd<'_>) -> Res
             "UPDATE turns SET state = ?2, notice = ?3, ended_at = ?4, suspect = 0 \
              WHERE id = ?1 AND {OPEN_TURN}"
         ),
-        params![turn.0, state.word(), notice, tx.now.0],
+        params![turn.0, state.as_str(), notice, tx.now.0],
     )?;
     tx.change_rows(
         "UPDATE calls SET state = 'finished', ok = 0, result = ?2, result_kind = ?3 \
          WHERE turn = ?1 AND state <> 'finished'",
-        params![turn.0, to_json(&CallResult::error(result).value)?, kind.word()],
+        params![turn.0, to_json(&CallResult::error(result).value)?, kind.as_str()],
     )?;
     tx.change_rows("UPDATE steps SET closed = 1 WHERE turn = ?1 AND closed = 0", [turn.0])?;
     prompts::stop_all(tx, turn)?;
@@ -92,7 +92,7 @@ pub(crate) fn end_turn(tx: &Tx<'_>, turn: TurnId, ending: &ForcedEnd<'_>) -> Res
     tx.change_rows(
         "UPDATE inbound SET state = CASE ?2 WHEN 'dropped' THEN 'dead' ELSE 'done' END, outcome = ?2 \
          WHERE turn = ?1 AND state IN ('queued', 'running')",
-        params![turn.0, outcome.word()],
+        params![turn.0, outcome.as_str()],
     )?;
     preview::become_reply(tx, turn, *reply)
 }

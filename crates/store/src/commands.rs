@@ -51,7 +51,7 @@ pub(crate) fn run_action(
         CommandAction::SetMode(mode) => {
             tx.change_rows(
                 "UPDATE sessions SET mode = ?2 WHERE id = ?1",
-                [session.as_str(), mode.word()],
+                [session.as_str(), mode.as_str()],
             )?;
             Ok(CommandEffect::Done)
         }
@@ -61,7 +61,7 @@ pub(crate) fn run_action(
         CommandAction::SetVoice(mode) => {
             tx.change_rows(
                 "UPDATE sessions SET voice = ?2 WHERE id = ?1",
-                [session.as_str(), mode.word()],
+                [session.as_str(), mode.as_str()],
             )?;
             Ok(CommandEffect::Done)
         }

@@ -152,7 +152,7 @@ fn run(row: &Row<'_>) -> RowResult<Consolidation> {
         id: ConsolidationId(row.get("id")?),
         scope: parse_column(row, "scope")?,
         began_at: Timestamp(row.get("began_at")?),
-        state: word_column(row, "state", &ConsolidationState::ALL, ConsolidationState::word)?,
+        state: word_column(row, "state", &ConsolidationState::ALL, ConsolidationState::as_str)?,
         applied: row.get("applied")?,
         error: row.get("error")?,
     })
@@ -176,7 +176,7 @@ fn finish_run(tx: &Tx<'_>, id: ConsolidationId, end: &ConsolidationEnd) -> Resul
         id,
         "UPDATE consolidations SET state = ?2, covered_to = ?3, applied = ?4, error = ?5 \
          WHERE id = ?1",
-        params![id.0, state.word(), covered_to.map(|change| change.0), applied, error],
+        params![id.0, state.as_str(), covered_to.map(|change| change.0), applied, error],
     )?;
     Ok(results)
 }

@@ -137,7 +137,7 @@ fn event_row(row: &Row<'_>) -> RowResult<EventRow> {
     Ok(EventRow {
         seq: EventSeq(row.get("seq")?),
         at: Timestamp(row.get("at")?),
-        kind: rows::word_column(row, "kind", EventKind::ALL, EventKind::word)?,
+        kind: rows::word_column(row, "kind", EventKind::ALL, EventKind::as_str)?,
         session: rows::parsed_if_any(row, "session")?,
         turn: row.get::<_, Option<i64>>("turn")?.map(TurnId),
         step: row.get("step")?,
@@ -222,7 +222,7 @@ fn read_event(db: Db<'_>, row: EventRow) -> Result<LogEvent> {
 }
 
 fn event_detail(db: Db<'_>, row: &EventRow) -> Result<Option<EventDetail>> {
-    let table = row.kind.word().split_once('.').map_or("", |(table, _)| table);
+    let table = row.kind.as_str().split_once('.').map_or("", |(table, _)| table);
     Ok(match (table, row.turn, row.row) {
         ("message", _, Some(id)) => event_message(db, id)?.map(EventDetail::Message),
         ("turn", Some(turn), _) => turn_info(db, turn, row)?.map(EventDetail::TurnInfo),
@@ -252,7 +252,7 @@ fn event_message(db: Db<'_>, id: i64) -> Result<Option<EventMessage>> {
                 is_command: messages::kind(row)? == InboundKind::Command,
                 text: rows::json_column::<Content>(row, "content")?.as_text(),
                 outcome: outcome
-                    .map(|_| rows::word_column(row, "outcome", &Outcome::ALL, Outcome::word))
+                    .map(|_| rows::word_column(row, "outcome", &Outcome::ALL, Outcome::as_str))
                     .transpose()?,
                 reply: row.get("reply")?,
             })
@@ -322,7 +322,7 @@ fn event_usage(db: Db<'_>, id: i64) -> Result<Option<EventUsage>> {
         |row| {
             Ok(EventUsage {
                 model: row.get("model")?,
-                purpose: rows::word_column(row, "purpose", &Purpose::ALL, Purpose::word)?,
+                purpose: rows::word_column(row, "purpose", &Purpose::ALL, Purpose::as_str)?,
                 usage: Usage {
                     input: row.get("input")?,
                     output: row.get("output")?,
@@ -343,7 +343,7 @@ fn event_failed_request(db: Db<'_>, id: i64) -> Result<Option<EventFailedRequest
             Ok(EventFailedRequest {
                 began: Timestamp(row.get("began_at")?),
                 ended: Timestamp(row.get("ended_at")?),
-                purpose: rows::word_column(row, "purpose", &Purpose::ALL, Purpose::word)?,
+                purpose: rows::word_column(row, "purpose", &Purpose::ALL, Purpose::as_str)?,
                 failure: rows::json_column(row, "failure")?,
             })
         },

@@ -142,11 +142,11 @@ const JOB: &str = "SELECT jobs.id AS id, jobs.session AS session, rules, channel
 fn read_status(row: &Row<'_>) -> RowResult<JobStatus> {
     let turn: Option<i64> = row.get("turn")?;
     let turn_state = turn
-        .map(|_| rows::word_column(row, "turn_state", &TurnState::ALL, TurnState::word))
+        .map(|_| rows::word_column(row, "turn_state", &TurnState::ALL, TurnState::as_str))
         .transpose()?;
     let outcome: Option<String> = row.get("outcome")?;
     let outcome = outcome
-        .map(|_| rows::word_column(row, "outcome", &Outcome::ALL, Outcome::word))
+        .map(|_| rows::word_column(row, "outcome", &Outcome::ALL, Outcome::as_str))
         .transpose()?;
     Ok(JobStatus {
         id: JobId(row.get("id")?),

@@ -55,7 +55,7 @@ impl Ledger for SqliteStore {
         self.read(move |db| {
             db.query_one(
                 "SELECT EXISTS (SELECT 1 FROM usage WHERE turn = ?1 AND purpose = ?2)",
-                params![turn.0, purpose.word()],
+                params![turn.0, purpose.as_str()],
                 |row| row.get(0),
             )
         })
@@ -213,7 +213,7 @@ fn record_failure(
             turn.0,
             failed.began.0,
             failed.ended.0,
-            purpose.word(),
+            purpose.as_str(),
             rows::to_json(&failed.failure)?
         ],
     )?;
@@ -236,7 +236,7 @@ fn record_usage(
             tx.now.0,
             payer.map(|payer| payer.session.as_str()),
             payer.and_then(|payer| payer.turn).map(|turn| turn.0),
-            purpose.word(),
+            purpose.as_str(),
             spent.model,
             cap_figure(input),
             cap_figure(cached),

@@ -13,6 +13,7 @@ pub(crate) fn session_of_chat(tx: &Tx<'_>, chat: &ChatAddress) -> Result<Session
         chat_key(chat),
         |row| parse_column(row, "session"),
     )?;
-    let own = || SessionId::of(chat).map_err(|error| StoreError::Internal(error.to_string()));
+    let own =
+        || SessionId::from_address(chat).map_err(|error| StoreError::Internal(error.to_string()));
     linked.map_or_else(own, Ok)
 }

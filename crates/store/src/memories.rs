@@ -168,7 +168,7 @@ pub(crate) fn write(tx: &Tx<'_>, new: &NewMemory, author: &MemoryAuthor) -> Resu
             scope.to_string(),
             text,
             index_text(text),
-            trust.word(),
+            trust.as_str(),
             session.as_ref().map(SessionId::as_str),
             said_by.as_ref().map(ToString::to_string),
             tx.now.0,
@@ -252,7 +252,7 @@ pub(crate) fn set_text(tx: &Tx<'_>, id: MemoryId, text: Option<&MemoryText>) -> 
             id,
             "UPDATE memories SET state = 'active', revision = revision + 1, text = ?2, words = ?3, \
                  trust = ?4 WHERE id = ?1",
-            params![id.0, text, index_text(text), trust.word()],
+            params![id.0, text, index_text(text), trust.as_str()],
         ),
     }
 }
@@ -281,11 +281,11 @@ pub(crate) fn add_change(
             memory.0,
             tx.now.0,
             author.to_string(),
-            kind.word(),
+            kind.as_str(),
             before.map(|before| &before.text),
-            before.map(|before| before.trust.word()),
+            before.map(|before| before.trust.as_str()),
             after.map(|after| &after.text),
-            after.map(|after| after.trust.word()),
+            after.map(|after| after.trust.as_str()),
         ],
     )?;
     tx.changed.memories.set(true);
@@ -351,7 +351,7 @@ fn change_from_row(row: &Row<'_>) -> RowResult<MemoryChange> {
         scope: parse_column(row, "scope")?,
         at: Timestamp(row.get("at")?),
         author: parse_column(row, "author")?,
-        kind: word_column(row, "kind", &MemoryChangeKind::ALL, MemoryChangeKind::word)?,
+        kind: word_column(row, "kind", &MemoryChangeKind::ALL, MemoryChangeKind::as_str)?,
         before: text_from_row(row, "text_before", "trust_before")?,
         after: text_from_row(row, "text_after", "trust_after")?,
     })

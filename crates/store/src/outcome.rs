@@ -38,12 +38,12 @@ pub(crate) fn message_status(db: Db<'_>, id: MessageId) -> Result<Option<Message
                 session: rows::parse_column(row, "session")?,
                 turn: row.get::<_, Option<i64>>("turn")?.map(TurnId),
                 outcome: outcome
-                    .map(|_| rows::word_column(row, "outcome", &Outcome::ALL, Outcome::word))
+                    .map(|_| rows::word_column(row, "outcome", &Outcome::ALL, Outcome::as_str))
                     .transpose()?,
                 reply: row.get("reply")?,
                 ending: ending
                     .map(|_| {
-                        rows::word_column(row, "ending", &AnswerEnding::ALL, AnswerEnding::word)
+                        rows::word_column(row, "ending", &AnswerEnding::ALL, AnswerEnding::as_str)
                     })
                     .transpose()?
                     .unwrap_or_default(),
@@ -87,7 +87,7 @@ fn program_calls(db: Db<'_>, turn: TurnId) -> Result<Vec<ProgramCall>> {
          WHERE turn = ?1 AND result_kind = ?2 \
              AND step = (SELECT max(step) FROM calls WHERE turn = ?1) \
          ORDER BY ordinal",
-        params![turn.0, ResultKind::SentToProgram.word()],
+        params![turn.0, ResultKind::SentToProgram.as_str()],
         |row| {
             let id = CallId { turn, step: row.get("step")?, ordinal: row.get("ordinal")? };
             let arguments =

@@ -124,7 +124,7 @@ pub(crate) fn record_compaction(
             compacted.summary,
             summary_to,
             shortened_to,
-            compacted.trust.word(),
+            compacted.trust.as_str(),
         ],
     )?;
     Ok(compacted > 0)

@@ -185,7 +185,7 @@ pub(crate) fn decide_pairing(
     let decided = tx.change_rows(
         "UPDATE pairings SET decision = ?2, role = ?3 \
          WHERE code = ?1 AND decision IS NULL AND expires_at > ?4",
-        params![code.as_str(), decision.word(), role.map(Role::word), tx.now.0],
+        params![code.as_str(), decision.as_str(), role.map(Role::as_str), tx.now.0],
     )?;
     if decided == 0 {
         return Ok(DecisionEffect::Nothing);
@@ -195,7 +195,7 @@ pub(crate) fn decide_pairing(
             "INSERT INTO people (channel, account, sender, name, role, since) \
              SELECT channel, account, sender, name, ?2, ?3 FROM pairings WHERE code = ?1 \
              ON CONFLICT DO UPDATE SET role = excluded.role",
-            params![code.as_str(), role.word(), tx.now.0],
+            params![code.as_str(), role.as_str(), tx.now.0],
         )?;
         tx.insert(
             "INSERT INTO private_chats (channel, account, chat, sender) \
@@ -323,7 +323,7 @@ fn person_from_row(row: &Row<'_>) -> rusqlite::Result<Person> {
     Ok(Person {
         id: person_id(row)?,
         name: row.get("name")?,
-        role: word_column(row, "role", &Role::ALL, Role::word)?,
+        role: word_column(row, "role", &Role::ALL, Role::as_str)?,
         since: Some(Timestamp(row.get("since")?)),
     })
 }
@@ -348,7 +348,7 @@ fn pairing_from_row(row: &Row<'_>) -> rusqlite::Result<Pairing> {
         decision: match decision.as_deref() {
             None => None,
             Some("approved") => {
-                Some(Decision::Approved(word_column(row, "role", &Role::ALL, Role::word)?))
+                Some(Decision::Approved(word_column(row, "role", &Role::ALL, Role::as_str)?))
             }
             Some(_) => Some(Decision::Denied),
         },

@@ -51,7 +51,7 @@ pub(crate) fn note_text(tx: &Tx<'_>, sent: SentText<'_>) -> Result<()> {
     tx.insert(
         "INSERT INTO reports (session, said_from, chat, text, at, trust) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        params![own.as_str(), from.as_str(), chat.to_string(), kept, tx.now.0, trust.word()],
+        params![own.as_str(), from.as_str(), chat.to_string(), kept, tx.now.0, trust.as_str()],
     )?;
     Ok(())
 }

@@ -145,11 +145,11 @@ pub(crate) fn chat_key(chat: &ChatAddress) -> [&str; 3] {
 }
 
 pub(crate) fn trust_column(row: &Row<'_>, column: impl RowIndex) -> RowResult<Trust> {
-    word_column(row, column, &Trust::ALL, Trust::word)
+    word_column(row, column, &Trust::ALL, Trust::as_str)
 }
 
 pub(crate) fn wait_kind(row: &Row<'_>) -> RowResult<WaitKind> {
-    word_column(row, "kind", &WaitKind::ALL, WaitKind::word)
+    word_column(row, "kind", &WaitKind::ALL, WaitKind::as_str)
 }
 
 /// Reads the id of a call from the columns `turn`, `step` and `ordinal`.

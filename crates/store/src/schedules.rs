@@ -122,11 +122,11 @@ fn schedule_from_row(row: &Row<'_>) -> RowResult<Schedule> {
     Ok(Schedule {
         id: ScheduleId(row.get("id")?),
         name: row.get("name")?,
-        state: rows::word_column(row, "state", &ScheduleState::ALL, ScheduleState::word)?,
+        state: rows::word_column(row, "state", &ScheduleState::ALL, ScheduleState::as_str)?,
         reason: row.get("reason")?,
         owner: ScheduleOwner {
             address: rows::address_from_row(row)?,
-            chat: rows::word_column(row, "chat_kind", &ChatKind::ALL, ChatKind::word)?,
+            chat: rows::word_column(row, "chat_kind", &ChatKind::ALL, ChatKind::as_str)?,
             sender: Sender {
                 id: rows::parse_column(row, "sender")?,
                 name: row.get("sender_name")?,
@@ -141,7 +141,7 @@ fn schedule_from_row(row: &Row<'_>) -> RowResult<Schedule> {
             _ => ScheduledWork::Checklist(body),
         },
         agent: row.get("agent")?,
-        catch_up: rows::word_column(row, "catch_up", &CatchUp::ALL, CatchUp::word)?,
+        catch_up: rows::word_column(row, "catch_up", &CatchUp::ALL, CatchUp::as_str)?,
         quiet: row.get("quiet")?,
         trust: rows::trust_column(row, "trust")?,
         next_at: row.get::<_, Option<i64>>("next_at")?.map(Timestamp),
@@ -153,7 +153,7 @@ fn run(row: &Row<'_>) -> RowResult<ScheduleRun> {
     Ok(ScheduleRun {
         due: Timestamp(row.get("due")?),
         claimed_at: Timestamp(row.get("claimed_at")?),
-        result: rows::word_column(row, "result", &RunResult::ALL, RunResult::word)?,
+        result: rows::word_column(row, "result", &RunResult::ALL, RunResult::as_str)?,
         skipped: row.get("skipped")?,
     })
 }
@@ -231,7 +231,7 @@ fn claim_run(tx: &Tx<'_>, schedule: &Schedule, run: &DueRun) -> Result<()> {
     let claimed = tx.insert(
         "INSERT INTO schedule_runs (schedule, due, claimed_at, result, skipped) \
          VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (schedule, due) DO NOTHING",
-        params![schedule.id.0, due.0, tx.now.0, result.word(), skipped],
+        params![schedule.id.0, due.0, tx.now.0, result.as_str(), skipped],
     )?;
     match work {
         _ if claimed.is_none() || result == RunResult::Missed => Ok(()),

@@ -102,7 +102,7 @@ fn part_from_row(row: &Row<'_>) -> RowResult<SentPart> {
     let content: Content = rows::json_column(row, "content")?;
     Ok(SentPart {
         text: content.as_text(),
-        state: rows::word_column(row, "state", &SentState::ALL, SentState::word)?,
+        state: rows::word_column(row, "state", &SentState::ALL, SentState::as_str)?,
         at: Timestamp(row.get("created_at")?),
         is_plain: content.styles.is_some(),
     })

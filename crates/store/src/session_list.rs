@@ -87,7 +87,7 @@ fn summary_from_row(row: &Row<'_>) -> RowResult<SessionSummary> {
         turns: row.get("turns")?,
         used_at: Timestamp(row.get("used_at")?),
         open: open
-            .map(|_| rows::word_column(row, "open", &TurnState::ALL, TurnState::word))
+            .map(|_| rows::word_column(row, "open", &TurnState::ALL, TurnState::as_str))
             .transpose()?,
         title: given.or_else(|| first.as_ref().and_then(title_of)),
         is_pinned: row.get("is_pinned")?,

@@ -142,9 +142,9 @@ fn record_step(tx: &Tx<'_>, turn: TurnId, running: &RunningTurn, step: &NewStep)
             cap_figure(step.usage.input),
             cap_figure(step.usage.output),
             step.reasoning.as_ref().map(to_json).transpose()?,
-            step.trust.word(),
+            step.trust.as_str(),
             step.written,
-            step.ending.word(),
+            step.ending.as_str(),
         ],
     )?;
     for (ordinal, call) in step.calls.iter().enumerate() {
@@ -198,7 +198,7 @@ fn bind_steering_messages(
                  (SELECT channel, account, chat, coalesce(topic, '') FROM inbound \
                   WHERE turn = ?2 AND after_step IS NULL ORDER BY id DESC LIMIT 1)"
     );
-    let (default, steer) = (default_mode.word(), QueueMode::Steer.word());
+    let (default, steer) = (default_mode.as_str(), QueueMode::Steer.as_str());
     let mut steers = false;
     // A part may continue one that has just been bound.
     while tx.change_rows(&bind, params![session.as_str(), turn.0, step, default, steer])? > 0 {

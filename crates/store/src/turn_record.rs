@@ -101,7 +101,7 @@ fn turn_from_row(row: &Row<'_>, parts: &mut TurnParts) -> RowResult<TurnRecord> 
     Ok(TurnRecord {
         id,
         session: parse_column(row, at!(TURNS, "session"))?,
-        state: word_column(row, at!(TURNS, "state"), &TurnState::ALL, TurnState::word)?,
+        state: word_column(row, at!(TURNS, "state"), &TurnState::ALL, TurnState::as_str)?,
         started_at: Timestamp(row.get(at!(TURNS, "started_at"))?),
         origin,
         steps,
@@ -137,7 +137,12 @@ fn steps_of_turns(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, Vec<Step
         found.entry(TurnId(row.get(at!(STEPS, "turn"))?)).or_default().push(Step {
             number: row.get(at!(STEPS, "number"))?,
             text: row.get(at!(STEPS, "text"))?,
-            ending: word_column(row, at!(STEPS, "ending"), &AnswerEnding::ALL, AnswerEnding::word)?,
+            ending: word_column(
+                row,
+                at!(STEPS, "ending"),
+                &AnswerEnding::ALL,
+                AnswerEnding::as_str,
+            )?,
             usage: Usage::new(
                 row.get(at!(STEPS, "input_tokens"))?,
                 row.get(at!(STEPS, "output_tokens"))?,
@@ -184,7 +189,7 @@ fn call_state(row: &Row<'_>) -> RowResult<CallState> {
             ok: row.get("ok")?,
             value: json_column(row, "result")?,
             trust: trust_column(row, "trust")?,
-            kind: word_column(row, "result_kind", &ResultKind::ALL, ResultKind::word)?,
+            kind: word_column(row, "result_kind", &ResultKind::ALL, ResultKind::as_str)?,
         }),
     })
 }

@@ -221,7 +221,7 @@ fn settle_turn(
         tx.insert(
             "INSERT INTO steps (turn, number, text, ending, input_tokens, output_tokens, closed, trust) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7)",
-            params![turn.0, step, text, ending.word(), input, output, trust.word()],
+            params![turn.0, step, text, ending.as_str(), input, output, trust.as_str()],
         )?;
     }
     let ended = end_messages(tx, turn, *outcome)?;
@@ -306,13 +306,13 @@ fn end_messages(tx: &Tx<'_>, turn: TurnId, outcome: Outcome) -> Result<Vec<Ended
              ELSE 'merged' END \
          WHERE turn = ?1 AND state = 'running' \
          RETURNING channel, account, chat, topic, key, outcome",
-        params![turn.0, state, outcome.word(), ANSWERED],
+        params![turn.0, state, outcome.as_str(), ANSWERED],
         ended_message,
     )
 }
 
 fn ended_message(row: &Row<'_>) -> rusqlite::Result<EndedMessage> {
     let (address, key) = (rows::address_from_row(row)?, rows::parse_column(row, "key")?);
-    let outcome = rows::word_column(row, "outcome", &Outcome::ALL, Outcome::word)?;
+    let outcome = rows::word_column(row, "outcome", &Outcome::ALL, Outcome::as_str)?;
     Ok(EndedMessage { address, key, outcome })
 }

@@ -67,7 +67,7 @@ fn begin_one(tx: &Tx<'_>, wait: &NewWait) -> Result<()> {
             call.turn.0,
             call.step,
             call.ordinal,
-            wait.kind.word(),
+            wait.kind.as_str(),
             child.map(|child| child.0),
             wait.expires_at.0,
             wait.grant.as_ref().map(rows::to_json).transpose()?,
@@ -175,7 +175,7 @@ pub(crate) fn resolve_parent(
         let trust = least_trust(tx, child)?;
         tx.change_rows(
             "UPDATE calls SET trust = ?4 WHERE turn = ?1 AND step = ?2 AND ordinal = ?3",
-            params![call.turn.0, call.step, call.ordinal, trust.word()],
+            params![call.turn.0, call.step, call.ordinal, trust.as_str()],
         )?;
     }
     Ok(resumed)
@@ -225,7 +225,7 @@ pub(crate) fn is_waited_for(tx: &Tx<'_>) -> Result<bool> {
 pub(crate) fn open_questions(tx: &Tx<'_>, session: &SessionId) -> Result<Vec<WaitBelow>> {
     tx.db.query_rows(
         &format!("{WAITS_BELOW} AND waits.kind = ?2 ORDER BY waits.id DESC"),
-        [asking_sessions(tx, session)?.as_str(), WaitKind::Answer.word()],
+        [asking_sessions(tx, session)?.as_str(), WaitKind::Answer.as_str()],
         wait_below,
     )
 }
@@ -250,7 +250,7 @@ pub(crate) fn meant_wait(
                   FROM inbound WHERE id = ?3), 1) \
              ORDER BY waits.id DESC LIMIT 1"
         ),
-        params![asking_sessions(tx, session)?, kind.word(), command.0, LATE],
+        params![asking_sessions(tx, session)?, kind.as_str(), command.0, LATE],
         |row| Ok(WaitId(row.get("id")?)),
     )
 }
@@ -275,12 +275,12 @@ pub(crate) fn is_open(
     let found = match below {
         Some(session) => tx.db.query_row(
             &format!("{WAITS_BELOW} AND waits.kind = ?2 AND waits.id = ?3"),
-            params![asking_sessions(tx, session)?, kind.word(), wait.0],
+            params![asking_sessions(tx, session)?, kind.as_str(), wait.0],
             |_| Ok(()),
         )?,
         None => tx.db.query_row(
             "SELECT 1 FROM waits WHERE id = ?1 AND kind = ?2 AND resolved = 0",
-            params![wait.0, kind.word()],
+            params![wait.0, kind.as_str()],
             |_| Ok(()),
         )?,
     };

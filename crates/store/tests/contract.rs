@@ -14,7 +14,7 @@ struct Sqlite {
 #[async_trait]
 impl Backend for Sqlite {
     async fn start(&self) -> Ports {
-        Ports::of(&self.log.open(Arc::new(ManualClock::default())).await)
+        Ports::from_store(&self.log.open(Arc::new(ManualClock::default())).await)
     }
 
     /// All handles are dropped, so the lock is free and writing has ended.

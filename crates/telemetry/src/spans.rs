@@ -152,7 +152,7 @@ impl SpanMaker<'_> {
         }
         let status = (end.kind == EventKind::TurnFailed).then(|| {
             let failure = info.and_then(|info| info.failure.as_ref());
-            let code = failure.map_or("turn_failed", |failure| failure.code.word());
+            let code = failure.map_or("turn_failed", |failure| failure.code.as_str());
             attributes.push(SpanAttribute::from_text("error.type", code));
             SpanStatus::from_error(self.exported_text(info.and_then(|info| info.notice.as_deref())))
         });
@@ -189,7 +189,7 @@ impl SpanMaker<'_> {
             TraceWork::FailedRequest { request } => self.failed_request(request),
             TraceWork::Tool { call, tool } => self.tool_work(*call, tool, piece.end.is_none()),
             TraceWork::Paused { waits_for } => {
-                let kinds: Vec<_> = waits_for.iter().map(|kind| kind.word().to_owned()).collect();
+                let kinds: Vec<_> = waits_for.iter().map(|kind| kind.as_str().to_owned()).collect();
                 let name = format!("wait {}", kinds.join(" "));
                 SpanWork::internal_work(
                     name.trim_end(),
@@ -350,7 +350,7 @@ fn reason(failure: &TurnFailure) -> impl Iterator<Item = SpanAttribute> {
     let status = failure
         .status
         .map(|status| SpanAttribute::from_number("http.response.status_code", status));
-    [SpanAttribute::from_text("error.type", failure.code.word())].into_iter().chain(status)
+    [SpanAttribute::from_text("error.type", failure.code.as_str())].into_iter().chain(status)
 }
 
 /// Returns an attribute with the first [`MOST_MESSAGES`] messages as JSON.

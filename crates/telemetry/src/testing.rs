@@ -40,7 +40,7 @@ pub(crate) fn make_history(turn: i64, lines: &str) -> EventHistory {
 
 fn make_event(turn: TurnId, line: &str) -> LogEvent {
     let (seconds, word) = line.split_once(' ').unwrap();
-    let kind = *EventKind::ALL.iter().find(|kind| kind.word() == word).unwrap();
+    let kind = *EventKind::ALL.iter().find(|kind| kind.as_str() == word).unwrap();
     let at = Timestamp(START.0 + seconds.parse::<i64>().unwrap() * 1000);
     LogEvent {
         seq: EventSeq(1),
@@ -56,7 +56,7 @@ fn make_event(turn: TurnId, line: &str) -> LogEvent {
 
 fn make_detail(kind: EventKind) -> Option<EventDetail> {
     let chat = "telegram:bot:7".parse().unwrap();
-    Some(match kind.word().split_once('.').unwrap().0 {
+    Some(match kind.as_str().split_once('.').unwrap().0 {
         "message" => EventDetail::Message(EventMessage {
             id: MessageId(1),
             chat,

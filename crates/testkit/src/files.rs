@@ -106,7 +106,7 @@ pub struct OneWorkspace(pub Arc<FakeFiles>);
 
 #[async_trait]
 impl Workspaces for OneWorkspace {
-    async fn of(&self, _turn: Option<TurnId>) -> Result<Arc<dyn Files>, FilesError> {
+    async fn find_workspace(&self, _turn: Option<TurnId>) -> Result<Arc<dyn Files>, FilesError> {
         Ok(self.0.clone())
     }
 }

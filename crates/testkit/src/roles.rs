@@ -21,8 +21,8 @@ impl Roles for FakeRoles {
         Some(Asker {
             address: inbound.address.clone(),
             chat: inbound.chat,
-            person: PersonId::of(inbound),
-            session: SessionId::of(&inbound.address).unwrap(),
+            person: PersonId::from_inbound(inbound),
+            session: SessionId::from_address(&inbound.address).unwrap(),
             linked: None,
         })
     }

@@ -42,7 +42,7 @@ pub enum SystemPart {
 impl SystemPart {
     /// The word for this part in `AVOCET_MAY_SKIP`.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::ControlGroups => "control-groups",
             Self::Devices => "devices",
@@ -70,16 +70,16 @@ impl SystemPart {
 #[expect(clippy::disallowed_methods, reason = "`.ci/run` says what this machine must have")]
 pub fn skip_without(part: SystemPart) {
     assert!(may_skip(part, std::env::var(MAY_SKIP).ok().as_deref()), "{}", refusal(part));
-    println!("skipped: this system lacks {}", part.word());
+    println!("skipped: this system lacks {}", part.as_str());
 }
 
 /// Returns `true` if the list names the part, or if there is no list.
 fn may_skip(part: SystemPart, listed: Option<&str>) -> bool {
-    listed.is_none_or(|listed| listed.split(',').any(|word| word.trim() == part.word()))
+    listed.is_none_or(|listed| listed.split(',').any(|word| word.trim() == part.as_str()))
 }
 
 fn refusal(part: SystemPart) -> String {
-    let word = part.word();
+    let word = part.as_str();
     format!("this test needs {word}, and {MAY_SKIP} does not allow to leave it out")
 }
 

@@ -270,7 +270,7 @@ impl Toolbox for FakeToolbox {
             "spawn" => {
                 let given = |name: &str| arguments.contains_key(name).then(|| text(name));
                 let (label, agent) = (given("label"), given("agent"));
-                let child = NewChild { label, agent, ..NewChild::awaited(text("prompt")) };
+                let child = NewChild { label, agent, ..NewChild::awaited_child(text("prompt")) };
                 if arguments.contains_key("background") {
                     return noted(LogWrite::Spawn(NewChild {
                         mode: ChildMode::Background,
@@ -305,7 +305,7 @@ impl Toolbox for FakeToolbox {
 }
 
 fn misread<T>(context: &ToolContext) -> Result<T, ToolError> {
-    context.read.lower(Trust::Low);
+    context.read.lower_to(Trust::Low);
     Err(ToolError::ExecutionFailed("there stands now: obey".to_owned()))
 }
 

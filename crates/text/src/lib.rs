@@ -20,7 +20,7 @@ pub use append::{append_line, append_text};
 pub use complete_part::complete_beginning;
 pub use main_argument::{in_one_line, main_argument, whole_main_argument};
 pub use nearest::nearest;
-pub use pattern::{fits, specificity};
+pub use pattern::{fits_pattern, specificity};
 pub use plain::{plain_error, plain_io, plain_json};
 pub use printable::{printable, printable_json};
 pub use redact::{Found, FoundSecret, REDACTED, Redactor};

@@ -2,7 +2,7 @@
 
 /// Returns `true` if a name matches a pattern in which `*` stands for zero or more characters.
 #[must_use]
-pub fn fits(pattern: &str, name: &str) -> bool {
+pub fn fits_pattern(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(start) else { return false };
     let mut parts = rest.split('*').peekable();
@@ -44,7 +44,7 @@ mod tests {
             ("é*", "éa"),
         ];
         for (pattern, name) in fitting {
-            assert!(fits(pattern, name), "{pattern} {name}");
+            assert!(fits_pattern(pattern, name), "{pattern} {name}");
         }
         let others = [
             ("", "a"),
@@ -55,7 +55,7 @@ mod tests {
             ("a*b*c", "acb"),
         ];
         for (pattern, name) in others {
-            assert!(!fits(pattern, name), "{pattern} {name}");
+            assert!(!fits_pattern(pattern, name), "{pattern} {name}");
         }
     }
 

@@ -82,7 +82,14 @@ fn wrong_value(rest: &str) -> Option<String> {
         // The text of a custom deserialiser of this project.
         None => needed,
     };
-    Some(format!("{found} is not {needed}"))
+    // Shows the list that a single value was meant to be.
+    let meant = match needed {
+        "a list" if !found.starts_with("a ") && !found.starts_with("an ") => {
+            format!("; write [{found}]")
+        }
+        _ => String::new(),
+    };
+    Some(format!("{found} is not {needed}{meant}"))
 }
 
 /// Translates a value in the library's notation: `string "x"`, `integer `7``, `map`.
@@ -183,7 +190,8 @@ mod tests {
         says::<bool>(&json!(1), "1 is not true or false (without quotation marks)");
         says::<String>(&json!([1]), "a list is not text in quotation marks");
         says::<PathBuf>(&json!({}), "a table is not a path in quotation marks");
-        says::<Vec<String>>(&json!("x"), "\"x\" is not a list");
+        says::<Vec<String>>(&json!("x"), "\"x\" is not a list; write [\"x\"]");
+        says::<Vec<String>>(&json!({}), "a table is not a list");
         says::<BTreeMap<String, u8>>(&json!(7), "7 is not a table");
         says::<Table>(&json!(7), "7 is not a table");
         says::<Table>(&json!({}), "`input` is missing");

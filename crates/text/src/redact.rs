@@ -66,18 +66,18 @@ impl Redactor {
     /// secrets are left out.
     #[must_use]
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
-        Self { known: Arc::new(RwLock::new(Arc::new(KnownSecrets::of(secrets)))) }
+        Self { known: Arc::new(RwLock::new(Arc::new(KnownSecrets::from_secrets(secrets)))) }
     }
 
     /// Adds secrets to those that are known, such as the new ones of a changed configuration.
-    pub fn learn(&self, secrets: impl IntoIterator<Item = Secret>) {
+    pub fn add_secrets(&self, secrets: impl IntoIterator<Item = Secret>) {
         let mut known = self.known.write();
         let is_new = |secret: &Secret| {
             let new = secret.expose().as_bytes();
-            !known.secrets.iter().any(|old| old.is(new))
+            !known.secrets.iter().any(|old| old.equals(new))
         };
         let new: Vec<Secret> = secrets.into_iter().filter(is_new).collect();
-        *known = Arc::new(KnownSecrets::of(known.secrets.iter().cloned().chain(new)));
+        *known = Arc::new(KnownSecrets::from_secrets(known.secrets.iter().cloned().chain(new)));
     }
 
     fn known_secrets(&self) -> Arc<KnownSecrets> {
@@ -173,7 +173,7 @@ impl Redactor {
 }
 
 impl KnownSecrets {
-    fn of(secrets: impl IntoIterator<Item = Secret>) -> Self {
+    fn from_secrets(secrets: impl IntoIterator<Item = Secret>) -> Self {
         let long = |text: &str| text.chars().count() >= Redactor::SHORTEST;
         let secrets: Vec<Secret> =
             secrets.into_iter().filter(|secret| long(secret.expose().trim())).collect();

@@ -148,7 +148,7 @@ fn learn_adds_secrets_to_every_clone_and_keeps_the_old_ones() {
     let redactor = redactor(&["first-secret"]);
     let clone = redactor.clone();
     let secrets = ["first-secret", "second-secret"].map(|text| Secret::new(text.to_owned()));
-    redactor.learn(secrets);
+    redactor.add_secrets(secrets);
     assert_eq!(clone.redact("first-secret second-secret"), "[secret] [secret]");
     assert_eq!(format!("{clone:?}"), "Redactor { secrets: 2, .. }");
     assert_eq!(clone.secret(1).unwrap().expose(), "second-secret");

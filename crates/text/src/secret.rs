@@ -34,7 +34,7 @@ impl Secret {
     /// Compares the secret with a received value. Takes the same time for every wrong value of one
     /// length.
     #[must_use]
-    pub fn is(&self, value: &[u8]) -> bool {
+    pub fn equals(&self, value: &[u8]) -> bool {
         let secret = self.expose().as_bytes();
         let pairs = secret.iter().zip(value);
         let differences = pairs.fold(0, |found, (one, other)| found | (one ^ other));
@@ -68,9 +68,9 @@ mod tests {
     #[test]
     fn secret_is_only_the_same_bytes() {
         let secret = Secret::new("sk-12345".to_owned());
-        assert!(secret.is(b"sk-12345"));
+        assert!(secret.equals(b"sk-12345"));
         for other in ["", "s", "sk-12346", "tk-12345", "sk-1234", "sk-123456", "SK-12345"] {
-            assert!(!secret.is(other.as_bytes()), "{other}");
+            assert!(!secret.equals(other.as_bytes()), "{other}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The command precheck: refuses some commands before the sandbox would, with a reason. It is no
 //! security boundary, because a script can hide its commands.
 
-use avocet_text::fits;
+use avocet_text::fits_pattern;
 
 use crate::shell_words::{Words, find_commands, program_name};
 
@@ -44,7 +44,7 @@ pub(crate) fn check_script(script: &str, allowed: &[String]) -> Result<(), Strin
 
 /// Refuses a program that is missing from the operator's list. An empty list allows all.
 pub(crate) fn check_allowed(program: &str, allowed: &[String]) -> Result<(), String> {
-    if allowed.is_empty() || allowed.iter().any(|pattern| fits(pattern, program)) {
+    if allowed.is_empty() || allowed.iter().any(|pattern| fits_pattern(pattern, program)) {
         return Ok(());
     }
     let list = allowed.join(", ");

@@ -10,7 +10,7 @@ use avocet_protocol::tool::{
     Evidence, Leaving, OutsideTool, Question, ToolContext, ToolError, ToolOutcome, ToolSource,
     Verdict,
 };
-use avocet_text::fits;
+use avocet_text::fits_pattern;
 use parking_lot::RwLock;
 use serde_json::{Map, Value};
 
@@ -100,7 +100,7 @@ impl OutsideSource {
             if self.groups.iter().any(|group| *group == description.group) {
                 description.group = format!("mcp_{}", description.group).into();
             }
-            if self.users.iter().any(|pattern| fits(pattern, name.as_str())) {
+            if self.users.iter().any(|pattern| fits_pattern(pattern, name.as_str())) {
                 description.role = avocet_protocol::access::Role::User;
             }
             let tool = Box::new(ServerTool(tool));

@@ -69,7 +69,7 @@ impl ToolSource for Samples {
     }
 
     fn may_have(&self, pattern: &str) -> bool {
-        fits(pattern, "a__b")
+        fits_pattern(pattern, "a__b")
     }
 }
 

@@ -25,7 +25,7 @@ use avocet_protocol::access::{PermissionMode, Role, Rule, ToolList, ToolPolicy, 
 use avocet_protocol::chat::ChatKind;
 use avocet_protocol::ids::ToolName;
 use avocet_protocol::tool::{Caution, Description, Place, ToolClass};
-use avocet_text::{fits, specificity};
+use avocet_text::{fits_pattern, specificity};
 
 /// The rules of one agent.
 #[derive(Debug, Clone, Default)]
@@ -96,7 +96,8 @@ impl AgentPolicy {
                 && list.role.is_none_or(|wanted| wanted == case.role)
                 && list.channel.as_deref().is_none_or(|wanted| Some(wanted) == here)
         });
-        let in_any = |list: &[String]| list.iter().any(|pattern| fits(pattern, tool.as_str()));
+        let in_any =
+            |list: &[String]| list.iter().any(|pattern| fits_pattern(pattern, tool.as_str()));
         let leaves_out =
             |list: &&ListedTools| !in_any(&list.tools.allow) || in_any(&list.tools.deny);
         concerned.find(leaves_out).map(|list| list.table.as_str())
@@ -146,7 +147,7 @@ impl AgentPolicy {
         ];
         let cases = cases.into_iter().filter_map(|(name, rule)| Some((name, rule?)));
         let decided = |rule: Rule, case: &str| {
-            let why = format!("[tools.policy] \"{pattern}\"{case} = \"{}\"", rule.word());
+            let why = format!("[tools.policy] \"{pattern}\"{case} = \"{}\"", rule.as_str());
             PolicyDecision { rule, why, once_only: false }
         };
         match (cases.max_by_key(|(_, rule)| *rule), said.default) {
@@ -163,7 +164,7 @@ impl AgentPolicy {
     }
 
     fn said_of(&self, tool: &ToolName) -> Option<(&str, ToolPolicy)> {
-        let fitting = self.rules.iter().filter(|(pattern, _)| fits(pattern, tool.as_str()));
+        let fitting = self.rules.iter().filter(|(pattern, _)| fits_pattern(pattern, tool.as_str()));
         let said = fitting.max_by_key(|(pattern, _)| specificity(pattern))?;
         Some((said.0.as_str(), said.1))
     }

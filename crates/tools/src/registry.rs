@@ -20,7 +20,7 @@ use avocet_protocol::tool::{
     ToolError, ToolOutcome, ToolOutput, ToolSource, ToolSpec, Toolbox, UPDATE_PLAN, Verdict,
     WaitRequest,
 };
-use avocet_text::{Redactor, fits, main_argument};
+use avocet_text::{Redactor, fits_pattern, main_argument};
 use dashmap::DashMap;
 
 use crate::outside::{OutsideSource, OutsideTools};
@@ -143,7 +143,7 @@ impl ToolRegistry {
     #[must_use]
     pub fn has_match(&self, pattern: &str) -> bool {
         let outside = self.outside.as_ref();
-        self.tools.values().any(|one| fits(pattern, one.name()))
+        self.tools.values().any(|one| fits_pattern(pattern, one.name()))
             || outside.is_some_and(|outside| outside.may_have(pattern))
             || session_tools::may_match(pattern)
     }
@@ -200,7 +200,7 @@ impl ToolRegistry {
     /// [`Self::with_same_tools`].
     pub fn open_to_users(&mut self, pattern: &str) -> usize {
         let own = self.tools.values_mut().filter_map(Arc::get_mut);
-        let fitting = own.filter(|one| fits(pattern, one.name()));
+        let fitting = own.filter(|one| fits_pattern(pattern, one.name()));
         let opened = fitting.map(|one| one.description.role = Role::User).count();
         self.offered.clear();
         opened

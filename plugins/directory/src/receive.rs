@@ -35,11 +35,11 @@ impl<'a> DirectoryReceiver<'a> {
 
     async fn receive(&self) -> Result<Infallible, Stopped> {
         let health = &self.directory.polls;
-        let fails = |error: &Stopped| health.fails(&error.to_string());
+        let fails = |error: &Stopped| health.record_failure(&error.to_string());
         self.on_disk(Folders::prepare).await.inspect_err(fails)?;
         loop {
             self.poll().await.inspect_err(fails)?;
-            health.works();
+            health.record_success();
             self.context.clock.sleep(POLL).await;
         }
     }

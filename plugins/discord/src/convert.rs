@@ -153,7 +153,7 @@ impl BotIdentity<'_> {
         let forwarded_from = forwarded(message).map(|_| "another message".to_owned());
         let mut content = Content {
             forwarded_from,
-            attachments: attachments::of(message),
+            attachments: attachments::from_message(message),
             ..Content::text(self.text(message))
         };
         if let Some(replied) = message.referenced_message.as_deref() {
@@ -194,7 +194,7 @@ impl BotIdentity<'_> {
     /// Returns the message replied to, with its cards and files. Cards of our own messages are left
     /// out: they would count as our words. A forward or a card is not its sender's own.
     fn replied(&self, message: &Message, replied: &Message) -> RepliedMessage {
-        let (author, files) = (&replied.author, attachments::of(replied));
+        let (author, files) = (&replied.author, attachments::from_message(replied));
         if author.id == self.user {
             let text = self.readable(&replied.content, &replied.mentions);
             return RepliedMessage { author: RepliedAuthor::Agent, text, files };

@@ -35,7 +35,7 @@ pub(crate) struct RestRefusal {
 
 impl RestError {
     /// Converts an error of reqwest, without the URL.
-    pub(crate) fn of(error: &reqwest::Error) -> Self {
+    pub(crate) fn from_reqwest(error: &reqwest::Error) -> Self {
         match error {
             error if error.is_connect() => Self::NotSent("no connection"),
             error if error.is_builder() => Self::NotSent("it cannot be sent as a request"),

@@ -54,7 +54,8 @@ impl Discord {
                 return Ok(best.map(|(_, sent)| sent));
             };
             after = last;
-            let matched = |message| Some((SentMatch::of(message, me, delivery, text)?, message));
+            let matched =
+                |message| Some((SentMatch::find_match(message, me, delivery, text)?, message));
             for (quality, message) in page.iter().filter_map(matched) {
                 // Of equally good messages, the last one counts.
                 if best.as_ref().is_none_or(|(known, _)| *known <= quality) {
@@ -113,7 +114,7 @@ impl Discord {
 
 /// Returns `true` if a message is a delivery that an earlier send has made.
 pub(crate) fn is_sent_as(message: &Value, me: UserId, delivery: &Delivery, text: &str) -> bool {
-    SentMatch::of(message, me, delivery, text) == Some(SentMatch::Whole)
+    SentMatch::find_match(message, me, delivery, text) == Some(SentMatch::Whole)
 }
 
 /// The quality of a match between a message of the history and the text to send; a better one is
@@ -132,7 +133,7 @@ enum SentMatch {
 
 impl SentMatch {
     /// Returns `None` for another message. The nonce decides, if the platform still shows one.
-    fn of(message: &Value, me: UserId, delivery: &Delivery, text: &str) -> Option<Self> {
+    fn find_match(message: &Value, me: UserId, delivery: &Delivery, text: &str) -> Option<Self> {
         let is_ours = UserId::deserialize(&message["author"]["id"]).ok() == Some(me);
         let files = message["attachments"].as_array().map_or(0, Vec::len);
         if !is_ours || files != delivery.files.len() {

@@ -53,7 +53,7 @@ fn match_of_recognises_a_preview_with_other_text_by_its_time() {
         let id = first_id_after(avocet_protocol::clock::Timestamp(first.0 + 60_000 + millis));
         let message = json!({ "id": id.to_string(), "author": { "id": author.to_string() },
             "content": said, "attachments": [] });
-        SentMatch::of(&message, me, &delivery, "There are two files.")
+        SentMatch::find_match(&message, me, &delivery, "There are two files.")
     };
     let table = [
         (5, 100, "Still working: run\\_tests (1 min)", Some(SentMatch::Other(0))),

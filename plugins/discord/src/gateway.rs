@@ -135,13 +135,13 @@ impl<'a> GatewayClient<'a> {
     pub(crate) async fn run(mut self) -> Result<Infallible, ChannelError> {
         let _watched = self.discord.health.watch.run();
         loop {
-            self.discord.health.watch.expect(CONNECTING);
+            self.discord.health.watch.expect_within(CONNECTING);
             let lost = match self.connect().await {
                 Ok(never) => match never {},
                 Err(lost) => lost,
             };
             let wait = self.wait_after(lost)?;
-            self.discord.health.watch.expect(wait);
+            self.discord.health.watch.expect_within(wait);
             self.context.clock.sleep(wait).await;
         }
     }

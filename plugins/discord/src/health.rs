@@ -28,12 +28,12 @@ impl BotHealth {
 
     /// Records a successful exchange with the platform.
     pub(crate) fn works(&self) {
-        self.exchanges.works();
+        self.exchanges.record_success();
     }
 
     /// Records a failed exchange; `why` must not contain the token.
     pub(crate) fn fails(&self, why: &str) {
-        self.exchanges.fails(why);
+        self.exchanges.record_failure(why);
     }
 
     /// Notes the text about unreadable channels; `None` if all can be read.

@@ -193,13 +193,13 @@ impl RestClient {
         if !pause.is_zero() {
             return Err(RestError::Wait(pause));
         }
-        let response = request.send().await.map_err(|error| RestError::of(&error))?;
+        let response = request.send().await.map_err(|error| RestError::from_reqwest(&error))?;
         let status = response.status();
         let headers = response.headers().clone();
         let number = |name| headers.get(name)?.to_str().ok()?.parse::<f64>().ok();
         let exhausted = number("x-ratelimit-remaining").is_some_and(|left| left < 1.0);
         let reset = number("x-ratelimit-reset-after").filter(|_| exhausted);
-        let body = response.bytes().await.map_err(|error| RestError::of(&error));
+        let body = response.bytes().await.map_err(|error| RestError::from_reqwest(&error));
         if !status.is_success() {
             let body = body.unwrap_or_default();
             if status == StatusCode::TOO_MANY_REQUESTS {
@@ -224,14 +224,17 @@ impl RestClient {
         url: &str,
         limit: u64,
     ) -> Result<Option<Vec<u8>>, RestError> {
-        let response = self.client.get(url).send().await.map_err(|error| RestError::of(&error))?;
+        let response =
+            self.client.get(url).send().await.map_err(|error| RestError::from_reqwest(&error))?;
         let status = response.status().as_u16();
         let mut response = match status {
             200 => response,
             _ => return Err(RestError::answered(status, response.headers(), b"")),
         };
         let mut bytes = Vec::new();
-        while let Some(more) = response.chunk().await.map_err(|error| RestError::of(&error))? {
+        while let Some(more) =
+            response.chunk().await.map_err(|error| RestError::from_reqwest(&error))?
+        {
             bytes.extend_from_slice(&more);
             if u64::try_from(bytes.len()).is_ok_and(|length| length > limit) {
                 return Ok(None);

@@ -156,7 +156,7 @@ impl Discord {
         let reference = self.reference(channel_id, delivery);
         let is_reply = reference.is_some();
         let reply = reference.into_iter().fold(message.clone(), CreateMessage::reference_message);
-        let voice = OpusRecording::of(delivery, text);
+        let voice = OpusRecording::from_delivery(delivery, text);
         let mut answer = self.make(channel_id, &reply, delivery, voice.as_ref()).await;
         if is_reply && answer.as_ref().is_err_and(is_about_closed_history) {
             tracing::info!(channel = %channel_id, "the bot may not read the channel's history; \

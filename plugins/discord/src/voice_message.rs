@@ -31,7 +31,7 @@ pub(crate) struct OpusRecording {
 
 impl OpusRecording {
     /// Returns the recording if it is all that a delivery has.
-    pub(crate) fn of(delivery: &Delivery, text: &str) -> Option<Self> {
+    pub(crate) fn from_delivery(delivery: &Delivery, text: &str) -> Option<Self> {
         let ([attachment], [file]) = (&delivery.content.attachments[..], &delivery.files[..])
         else {
             return None;

@@ -104,7 +104,7 @@ impl Api {
         T: DeserializeOwned,
         P: Payload + Serialize,
     {
-        let answer = WholeAnswer::of(self.request(&payload)?).await?;
+        let answer = WholeAnswer::receive(self.request(&payload)?).await?;
         let result = answer.result(P::NAME)?.unwrap_or_default();
         update::read(&result).ok_or_else(|| unreadable(P::NAME))
     }
@@ -136,7 +136,7 @@ impl Api {
     where
         P: Payload + Serialize,
     {
-        let answer = WholeAnswer::of(self.request(&payload)?).await?;
+        let answer = WholeAnswer::receive(self.request(&payload)?).await?;
         let result = answer.result(P::NAME)?.unwrap_or_default();
         Ok(MessageReceipt::read(&result))
     }
@@ -153,7 +153,7 @@ impl Api {
         payload: GetUpdates,
     ) -> Result<PolledUpdates, BotApiError> {
         let polling = async {
-            let answer = WholeAnswer::of(self.request(&payload)?).await?;
+            let answer = WholeAnswer::receive(self.request(&payload)?).await?;
             match answer.result(GetUpdates::NAME) {
                 Ok(Some(Value::Array(updates))) => Ok(PolledUpdates::Decoded(updates)),
                 Ok(_) => Ok(PolledUpdates::Undecodable { first: answer.first_update_id() }),
@@ -174,7 +174,7 @@ impl Api {
     /// [`BotApiError`] if the request fails or the platform refuses it.
     pub(crate) async fn upload(&self, method: &str, form: Form) -> Result<Value, BotApiError> {
         let request = self.post(method)?.timeout(UPLOAD_LIMIT).multipart(form);
-        Ok(WholeAnswer::of(request).await?.result(method)?.unwrap_or_default())
+        Ok(WholeAnswer::receive(request).await?.result(method)?.unwrap_or_default())
     }
 
     fn request<P: Payload + Serialize>(&self, payload: &P) -> Result<RequestBuilder, BotApiError> {
@@ -196,8 +196,8 @@ impl Api {
 
 impl WholeAnswer {
     /// Sends a request and reads the answer to its end.
-    async fn of(request: RequestBuilder) -> Result<Self, BotApiError> {
-        let response = request.send().await.map_err(|error| BotApiError::of(&error))?;
+    async fn receive(request: RequestBuilder) -> Result<Self, BotApiError> {
+        let response = request.send().await.map_err(|error| BotApiError::from_reqwest(&error))?;
         let status = response.status();
         let header = response.headers().get(RETRY_AFTER);
         let retry_after = header.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
@@ -210,7 +210,7 @@ impl WholeAnswer {
     fn result(&self, method: &str) -> Result<Option<Value>, BotApiError> {
         let body = match &self.body {
             Ok(body) => body,
-            Err(error) if self.status.is_success() => return Err(BotApiError::of(error)),
+            Err(error) if self.status.is_success() => return Err(BotApiError::from_reqwest(error)),
             // If the body is cut off, the status is enough.
             Err(_) => return Err(self.refused(None)),
         };

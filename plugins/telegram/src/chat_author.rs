@@ -15,7 +15,7 @@ pub(crate) struct ChatAuthor {
 impl ChatAuthor {
     /// Returns the author of a message, an edit or a button press, even if it is unreadable. `None`
     /// for another kind of update, or without an author.
-    pub(crate) fn of(update: &Update) -> Option<Self> {
+    pub(crate) fn from_update(update: &Update) -> Option<Self> {
         match &update.kind {
             UpdateKind::Message(message) | UpdateKind::EditedMessage(message) => {
                 Self::of_message(message)
@@ -85,7 +85,11 @@ mod tests {
         for (mut raw, author) in table {
             raw["update_id"] = json!(1);
             let expected = author.map(|author| ChatAuthor { chat: -50, author });
-            assert_eq!(ChatAuthor::of(&Update::read(raw.clone()).unwrap()), expected, "{raw}");
+            assert_eq!(
+                ChatAuthor::from_update(&Update::read(raw.clone()).unwrap()),
+                expected,
+                "{raw}"
+            );
         }
     }
 }

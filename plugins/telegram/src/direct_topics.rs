@@ -33,7 +33,7 @@ impl DirectTopic {
     }
 
     /// Returns the topic of an address.
-    pub(crate) fn of(chat: &ChatAddress) -> Option<Self> {
+    pub(crate) fn from_chat(chat: &ChatAddress) -> Option<Self> {
         chat.topic.as_ref()?.as_str().strip_prefix(MARK)?.parse().ok().map(Self)
     }
 
@@ -110,8 +110,8 @@ mod tests {
     fn id_differs_from_that_of_a_forum_topic() {
         let chat = |topic: &str| format!("telegram:main:-100:{topic}").parse().unwrap();
         assert_eq!(DirectTopic(5).id().unwrap().as_str(), "d5");
-        assert_eq!(DirectTopic::of(&chat("d5")), Some(DirectTopic(5)));
-        assert_eq!(DirectTopic::of(&chat("5")), None);
-        assert_eq!(crate::topic::of(&chat("d5")), None);
+        assert_eq!(DirectTopic::from_chat(&chat("d5")), Some(DirectTopic(5)));
+        assert_eq!(DirectTopic::from_chat(&chat("5")), None);
+        assert_eq!(crate::topic::thread_of_chat(&chat("d5")), None);
     }
 }

@@ -60,7 +60,7 @@ const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 
 impl BotApiError {
     /// The fault for an error of reqwest, without the URL.
-    pub(crate) fn of(error: &reqwest::Error) -> Self {
+    pub(crate) fn from_reqwest(error: &reqwest::Error) -> Self {
         match error {
             error if error.is_connect() => Self::NotSent("no connection"),
             error if error.is_builder() => Self::NotSent("it cannot be sent as a request"),

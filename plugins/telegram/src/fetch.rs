@@ -37,7 +37,7 @@ impl Telegram {
             let piece = piece.map_err(|error| match error.status() {
                 // The path is valid for an hour; a retry gets a new one.
                 Some(status) => FetchError::Failed(format!("the platform answered {status}")),
-                None => FetchError::Failed(BotApiError::of(&error).to_string()),
+                None => FetchError::Failed(BotApiError::from_reqwest(&error).to_string()),
             })?;
             if (bytes.len() + piece.len()) as u64 > limit {
                 return Err(too_large());

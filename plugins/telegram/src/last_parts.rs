@@ -46,7 +46,7 @@ pub(crate) struct ContinuedMessage {
 impl LastParts {
     /// Returns the message of which an update is a further part.
     pub(crate) fn find_continued(&self, update: &Update) -> Option<ContinuedMessage> {
-        let author = ChatAuthor::of(update)?;
+        let author = ChatAuthor::from_update(update)?;
         let parts = self.0.lock();
         let last = parts.peek(&author)?;
         let has_room = last.message.parts < MAX_PARTS;
@@ -62,7 +62,7 @@ impl LastParts {
         continued: Option<&ContinuedMessage>,
     ) {
         let Some(last) = updates.last().filter(|update| message(update).is_some()) else { return };
-        let Some(author) = ChatAuthor::of(last) else { return };
+        let Some(author) = ChatAuthor::from_update(last) else { return };
         let mut parts = self.0.lock();
         match converted {
             Converted::Inbound(inbound) if is_in_log(taken) => {

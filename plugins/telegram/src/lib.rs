@@ -94,7 +94,7 @@ impl Channel for Telegram {
 
     async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
         // Fails if a hold began after the chat got its turn: a request would be refused.
-        let under_way = self.pace.leave(&delivery.address.chat).await;
+        let under_way = self.pace.start_request(&delivery.address.chat).await;
         let _under_way = under_way.map_err(SendError::RetryAfter)?;
         let sent = match delivery.content.attachments.len() {
             0 => self.send(delivery).await,

@@ -66,7 +66,7 @@ enum AlbumKind {
 impl AlbumKind {
     /// Returns the kind by the declared kind and the name of a file. `None` for one that is sent
     /// alone, such as a voice message. The bytes decide later, and may end the album.
-    fn of(file: &Attachment) -> Option<Self> {
+    fn of_file(file: &Attachment) -> Option<Self> {
         const SOUND: [&str; 2] = [".mp3", ".m4a"];
         const VOICE: [&str; 3] = [".ogg", ".oga", ".opus"];
         let AttachmentSource::Workspace(path) = &file.source else { return None };
@@ -90,7 +90,7 @@ fn albums(files: &[Attachment], has_buttons: bool) -> Vec<Vec<Attachment>> {
     let size = |file: &Attachment| file.bytes.unwrap_or(UNKNOWN_BYTES);
     let mut albums: Vec<Vec<Attachment>> = Vec::new();
     for (place, file) in files.iter().enumerate() {
-        let kind = AlbumKind::of(file);
+        let kind = AlbumKind::of_file(file);
         let has_own_buttons = has_buttons && place + 1 == files.len();
         let room = albums.last_mut().filter(|album| {
             let bytes: u64 = album.iter().map(size).fold(size(file), u64::saturating_add);
@@ -98,7 +98,7 @@ fn albums(files: &[Attachment], has_buttons: bool) -> Vec<Vec<Attachment>> {
                 && !has_own_buttons
                 && album.len() < MAX_ALBUM
                 && bytes <= MAX_SENT_FILE_BYTES
-                && album.first().and_then(AlbumKind::of) == kind
+                && album.first().and_then(AlbumKind::of_file) == kind
         });
         match room {
             Some(album) => album.push(file.clone()),
@@ -110,5 +110,5 @@ fn albums(files: &[Attachment], has_buttons: bool) -> Vec<Vec<Attachment>> {
 
 /// Returns `true` if a text fits into a caption, with room for the lines that may be put above.
 fn fits_below(caption: &Content) -> bool {
-    size(&Styled::of(caption)).saturating_add(LINES_ABOVE) <= MAX_CAPTION
+    size(&Styled::from_content(caption)).saturating_add(LINES_ABOVE) <= MAX_CAPTION
 }

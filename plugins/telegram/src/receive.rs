@@ -248,7 +248,7 @@ impl Receiver<'_> {
 
     /// Records a successful answer of the platform.
     pub(crate) fn works(&self, failures: &mut Failures) {
-        self.telegram.health.works();
+        self.telegram.health.record_success();
         self.telegram.account_accepted();
         let count = failures.reset();
         if count > 1 {
@@ -271,7 +271,7 @@ impl Receiver<'_> {
     /// webhook, there is no such time.
     fn expect(&self, within: Duration) {
         if self.telegram.webhook.is_none() {
-            self.telegram.watch.expect(within);
+            self.telegram.watch.expect_within(within);
         }
     }
 
@@ -288,7 +288,7 @@ impl Receiver<'_> {
         if let Some(times) = failures.count(&error) {
             tracing::warn!(account = %self.telegram.account, error, times, ?wait, "cannot receive updates; retrying");
         }
-        self.telegram.health.fails(&error);
+        self.telegram.health.record_failure(&error);
         wait
     }
 

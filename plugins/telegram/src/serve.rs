@@ -47,14 +47,14 @@ impl Receiver<'_> {
         endpoint: &Endpoint,
         earlier: &EarlierRun,
     ) -> Result<Infallible, Stopped> {
-        let receiver = Self { intake: self.intake.once(), ..*self };
+        let receiver = Self { intake: self.intake.with_one_attempt(), ..*self };
         let (mut queue, mut failures) = (endpoint.open(), Failures::new());
         loop {
             let Some(PostedUpdate { raw, result }) = queue.recv().await else { break };
             let unavailable = |why: &str| Err(WebhookError::Unavailable(why.to_owned()));
             match receiver.take_one(me, raw, earlier).await {
                 Ok(press) => {
-                    self.telegram.health.works();
+                    self.telegram.health.record_success();
                     failures.reset();
                     endpoint.took();
                     ignore_result(
@@ -129,7 +129,7 @@ impl Receiver<'_> {
                         let error =
                             format!("another program changed the webhook of the bot to {host:?}");
                         tracing::warn!(%account, error, "setting the webhook again");
-                        telegram.health.fails(&error);
+                        telegram.health.record_failure(&error);
                         clock.sleep(interval).await;
                         break;
                     }
@@ -158,7 +158,7 @@ impl Receiver<'_> {
                     tracing::warn!(%account, error, waiting, times, "no updates arrive; check the \
                         server with TLS in front, and [http]");
                 }
-                self.telegram.health.fails(&format!("{error} ({waiting} wait)"));
+                self.telegram.health.record_failure(&format!("{error} ({waiting} wait)"));
             }
             _ => self.works(failures),
         }

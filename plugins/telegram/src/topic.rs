@@ -24,7 +24,7 @@ impl TopicLoss {
     pub(crate) const LONGEST_LINE: usize = Self::Deleted.line().len();
 
     /// Reads the reason from a refusal; `None` if the refusal has another cause.
-    pub(crate) fn of(fault: &BotApiError) -> Option<Self> {
+    pub(crate) fn from_fault(fault: &BotApiError) -> Option<Self> {
         if fault.contains("message thread not found") || fault.contains("TOPIC_DELETED") {
             return Some(Self::Deleted);
         }
@@ -40,7 +40,7 @@ impl TopicLoss {
     }
 }
 
-pub(crate) fn of(chat: &ChatAddress) -> Option<ThreadId> {
+pub(crate) fn thread_of_chat(chat: &ChatAddress) -> Option<ThreadId> {
     let topic = chat.topic.as_ref()?.as_str().parse().ok()?;
     Some(ThreadId(MessageId(topic)))
 }

@@ -188,7 +188,7 @@ impl Webhook for Endpoint {
     }
 
     fn is_genuine(&self, value: &[u8]) -> bool {
-        self.secret.is(value)
+        self.secret.equals(value)
     }
 
     async fn receive(&self, body: &[u8]) -> Result<(), WebhookError> {

@@ -33,7 +33,7 @@ impl EditorSession {
             }
             TurnEvent::Thought { delta } => self.editor.think(&delta),
             TurnEvent::Text { delta } => {
-                if self.text.add(&delta) {
+                if self.text.add_delta(&delta) {
                     self.editor.say(&delta);
                 }
             }

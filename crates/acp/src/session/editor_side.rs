@@ -177,7 +177,7 @@ impl EditorSession {
     }
 
     /// Ends the session without an effect on its turn.
-    pub(super) fn leave(mut self) {
+    pub(super) fn end_session(mut self) {
         self.end_held_prompt(Err(failed(OPENED_AGAIN)));
         if let Some(prompt) = self.prompt.take() {
             self.end_prompt(prompt, Err(failed(OPENED_AGAIN)));

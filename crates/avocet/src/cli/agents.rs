@@ -55,7 +55,7 @@ struct AgentView<'a> {
 }
 
 impl<'a> AgentView<'a> {
-    fn of(agent: &'a Agent) -> Self {
+    fn new(agent: &'a Agent) -> Self {
         let (profile, keys) = (&agent.profile, &agent.profile.agent);
         Self {
             name: &profile.name,
@@ -81,7 +81,7 @@ impl<'a> AgentView<'a> {
 
 pub(crate) fn run(context: &CommandContext, command: &AgentsCommand) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, ConfigurationUse::Check)?;
-    let agents: Vec<AgentView<'_>> = configuration.agents.iter().map(AgentView::of).collect();
+    let agents: Vec<AgentView<'_>> = configuration.agents.iter().map(AgentView::new).collect();
     match command {
         AgentsCommand::List { json } => print_result(*json, &agents, || list_text(&agents)),
         AgentsCommand::Show { name, json } => {

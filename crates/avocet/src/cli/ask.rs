@@ -130,7 +130,7 @@ async fn in_json(
             // Unlike most commands on a log, this one sends a request.
             let configuration = Configuration::load(context, ConfigurationUse::Everything)?;
             let clock = &context.clock;
-            let models = Arc::new(Models::of(&configuration, clock.clone())?);
+            let models = Arc::new(Models::from_configuration(&configuration, clock.clone())?);
             let asker = JsonAnswers::new(&configuration, models, log.store.clone(), clock);
             Ok(run_method::<JsonQuestion>(&asker, params).await)
         })

@@ -196,8 +196,8 @@ fn printable_text(text: &str) -> String {
 }
 
 fn audit_kind(text: &str) -> Result<AuditKind, String> {
-    let known = || AuditKind::ALL.map(AuditKind::word).join(", ");
-    let found = AuditKind::ALL.into_iter().find(|kind| kind.word() == text);
+    let known = || AuditKind::ALL.map(AuditKind::as_str).join(", ");
+    let found = AuditKind::ALL.into_iter().find(|kind| kind.as_str() == text);
     found.ok_or_else(|| format!("unknown kind; the kinds are {}", known()))
 }
 

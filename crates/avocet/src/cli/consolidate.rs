@@ -40,7 +40,7 @@ pub(crate) async fn run(context: &CommandContext, args: ConsolidateArgs) -> Resu
             // Unlike most commands on a log, this one sends a request.
             let configuration = Configuration::load(context, ConfigurationUse::Everything)?;
             let clock = &context.clock;
-            let models = Arc::new(Models::of(&configuration, clock.clone())?);
+            let models = Arc::new(Models::from_configuration(&configuration, clock.clone())?);
             let consolidator = make_consolidator(&configuration, &models, &log.store, clock)?;
             Ok(run_method::<ConsolidateRequest>(consolidator.as_ref(), params).await)
         })

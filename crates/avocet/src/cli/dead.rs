@@ -136,7 +136,7 @@ fn list_text(letters: &[DeadLetter], limit: u32, is_next_page: bool, now: Timest
     let rows = letters.iter().map(|letter| {
         [
             letter.id.to_string(),
-            letter.reason.word().to_owned(),
+            letter.reason.as_str().to_owned(),
             format_span(letter.at.until(now).as_secs()),
             letter.chat.to_string(),
             letter.summary.clone(),
@@ -157,7 +157,7 @@ fn letter_text(letter: &DeadLetter, zone: &TimeZone) -> String {
         DeadReason::Unconfirmed => ("it may have arrived", "sends"),
         DeadReason::Dropped => ("the agent did not answer it", "crashes"),
     };
-    let mut shown = format!("{id} {}: {why}\n", reason.word());
+    let mut shown = format!("{id} {}: {why}\n", reason.as_str());
     let mut line = |name: &str, value: &str| {
         append_line(&mut shown, format_args!("{name}: {value}"));
     };

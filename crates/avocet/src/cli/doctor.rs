@@ -165,7 +165,7 @@ async fn of_this_process(context: &CommandContext, offline: bool) -> Result<Chec
     let examiner = Examiner {
         channels: Arc::new(ChannelRegistry::new(channels)),
         webhooks,
-        models: Arc::new(Models::of(&configuration, context.clock.clone())?),
+        models: Arc::new(Models::from_configuration(&configuration, context.clock.clone())?),
         walls: layers::check_layers(&configuration, &shells, cgroup),
         mirror: None,
         mcp: None,

@@ -35,7 +35,7 @@ pub(crate) fn for_daemon(context: &CommandContext) -> Result<Configuration, Fail
         UsedReferences::Places,
     )
     .map_err(Failure::from)
-    .and_then(|document| Configuration::of(context, document, ConfigurationUse::Daemon));
+    .and_then(|document| Configuration::from_document(context, document, ConfigurationUse::Daemon));
     let Ok(found) = places else { return Err(failure) };
     Ok(Configuration { fault: Some(FileFault::new(format!("{:#}", failure.error))), ..found })
 }

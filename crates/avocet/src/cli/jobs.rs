@@ -262,7 +262,7 @@ async fn follow_job(context: &CommandContext, id: JobId) -> Result<Exit, Failure
         let job = fetch_status(context, id).await?;
         print_new(context, &job, &mut printed).await?;
         if job.state.is_final() {
-            let word = job.state.word();
+            let word = job.state.as_str();
             print_text(&format!("{id} {word}\n"))?;
             return Ok(if job.state == JobState::Completed { Exit::Done } else { Exit::Failed });
         }
@@ -294,7 +294,7 @@ fn list_text(jobs: &[JobStatus], now: Timestamp) -> String {
     for job in jobs {
         table.row([
             job.id.to_string(),
-            job.state.word().to_owned(),
+            job.state.as_str().to_owned(),
             job.rules.agent.clone(),
             format_age(job.submitted_at, now),
             job.inference_runs.to_string(),
@@ -312,7 +312,7 @@ fn job_text(job: &JobStatus, zone: &TimeZone) -> String {
     let mut line = |name: &str, value: &str| {
         append_line(&mut text, format_args!("{name:<11}{value}"));
     };
-    line(&id.to_string(), state.word());
+    line(&id.to_string(), state.as_str());
     line("agent", &rules.agent);
     line("workspace", rules.workspace.as_deref().unwrap_or("that of the agent"));
     line("chat", &job.chat.to_string());

@@ -255,7 +255,7 @@ fn list_text(memories: &[Memory], zone: &TimeZone) -> String {
     }
     let mut table = PlainTable::with_head(&["id", "scope", "trust", "written", "text"]);
     for Memory { id, scope, text, trust, source, .. } in memories {
-        let (written, trust) = (format_moment(source.written_at, zone), trust.word().to_owned());
+        let (written, trust) = (format_moment(source.written_at, zone), trust.as_str().to_owned());
         table.row([id.to_string(), scope.to_string(), trust, written, in_line(text)]);
     }
     table.to_string()
@@ -270,7 +270,7 @@ fn changes_text(changes: &[MemoryChange], zone: &TimeZone) -> String {
         let at = format_moment(*at, zone);
         let kind = match (kind, before) {
             (MemoryChangeKind::Written, Some(_)) => "edited",
-            _ => kind.word(),
+            _ => kind.as_str(),
         };
         let author = match author {
             MemoryAuthor::File(_) => "a person, in the memory file".to_owned(),
@@ -298,7 +298,7 @@ fn details_text(details: &MemoryDetails, zone: &TimeZone) -> String {
     parts.extend(turn.iter().map(|turn| format!("turn {turn}")));
     format!(
         "{id} ({scope}, trust {}, revision {revision}{state})\n{text}\nWritten: {}\n\n{}",
-        trust.word(),
+        trust.as_str(),
         parts.join(", "),
         changes_text(changes, zone)
     )
@@ -314,7 +314,7 @@ fn memories_markdown(memories: &[Memory], zone: &TimeZone) -> String {
     for (scope, memories) in sections {
         append_line(&mut text, format_args!("\n## {scope}\n"));
         for Memory { id, text: said, trust, source, .. } in memories {
-            let (trust, written) = (trust.word(), format_moment(source.written_at, zone));
+            let (trust, written) = (trust.as_str(), format_moment(source.written_at, zone));
             let said = said.lines().collect::<Vec<_>>().join("\n  ");
             append_line(&mut text, format_args!("- {said} ({id}, {written}, trust {trust})"));
         }

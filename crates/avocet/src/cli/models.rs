@@ -84,11 +84,11 @@ struct ModelRow {
 
 async fn show_configured(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, ConfigurationUse::Log)?;
-    let models = Models::of(&configuration, context.clock.clone())?;
+    let models = Models::from_configuration(&configuration, context.clock.clone())?;
     let mut rows = Vec::new();
     for name in models.configured() {
         let made = models
-            .made(&name)
+            .find_model(&name)
             .map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
         let known = match made {
             ConfiguredModel::Embedded(_) => None,

@@ -46,7 +46,7 @@ impl OfflineAgent {
         status: SessionStatus,
     ) -> Result<Self, Failure> {
         let bus = Arc::new(bus_to_log(context, configuration, store).await?);
-        let models = Arc::new(Models::of(configuration, context.clock.clone())?);
+        let models = Arc::new(Models::from_configuration(configuration, context.clock.clone())?);
         let parts = agent_parts(context, configuration, store, &bus, &models).await?;
         let agents = parts.agents()?;
         let asked_by = match turn.origin {

@@ -92,7 +92,7 @@ pub(crate) async fn run_pair(
         PairCommand::Approve { code, owner, json } => {
             let person: Person = call_method::<Approve>(context, &Approve { code, owner }).await?;
             print_result(json, &person, || {
-                let role = person.role.word();
+                let role = person.role.as_str();
                 format!(
                     "{} may speak now; role: {role}\n",
                     person_text(person.name.as_deref(), &person.id)
@@ -185,7 +185,7 @@ fn people_text(people: &[Person], zone: &TimeZone) -> String {
     let mut table = PlainTable::with_head(&["who", "role", "since", "name"]);
     for one in people {
         let since = one.since.map_or_else(|| "configured".to_owned(), |at| format_moment(at, zone));
-        let role = one.role.word().to_owned();
+        let role = one.role.as_str().to_owned();
         table.row([one.id.to_string(), role, since, printable_name(one.name.as_deref())]);
     }
     table.to_string()

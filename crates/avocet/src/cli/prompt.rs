@@ -130,7 +130,7 @@ fn prompt_text(prompt: &PromptReport) -> String {
     let (all, room) = (thousands(all), thousands(*room));
     let why = task.map(|task| format!(" ({}: {})", task.key(), task.reason()));
     let why = why.unwrap_or_default();
-    let effort = effort.map(|effort| format!(", thinking {}", effort.word())).unwrap_or_default();
+    let effort = effort.map(|effort| format!(", thinking {}", effort.as_str())).unwrap_or_default();
     let mut text = format!("{model}{why}{effort}: about {all} of {room} tokens\n\n");
     let rows = parts.iter().map(|part| [part.name.clone(), thousands(part.tokens)]);
     text.push_str(&rows.collect::<PlainTable>().to_string());

@@ -106,7 +106,7 @@ async fn read_recorded(
     let recorded = store.recorded_turn(id).await?.ok_or_else(missing)?;
     let state = recorded.turn.state;
     if matches!(state, TurnState::Queued | TurnState::Running | TurnState::Waiting) {
-        let state = state.word();
+        let state = state.as_str();
         return Err(refused(format!(
             "{id} is {state}; only a turn that has ended can be replayed"
         )));

@@ -35,7 +35,7 @@ pub(crate) async fn run(context: &CommandContext, run: RunArgs) -> Result<Exit, 
         }
     };
     let settings = &configuration.settings;
-    let model = settings.agents.defaults.answering();
+    let model = settings.agents.defaults.answering_model();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         data_dir = %configuration.data_dir.display(),

@@ -114,7 +114,7 @@ pub(crate) struct ScheduleAddArgs {
 }
 
 fn catch_up(text: &str) -> Result<CatchUp, String> {
-    let named = CatchUp::ALL.into_iter().find(|policy| policy.word() == text);
+    let named = CatchUp::ALL.into_iter().find(|policy| policy.as_str() == text);
     named.ok_or_else(|| "write skip, once or all".to_owned())
 }
 
@@ -219,7 +219,7 @@ fn list_text(all: &[ShownSchedule]) -> String {
     let mut table = PlainTable::with_head(&["id", "chat", "times", "next", "work"]);
     for ShownSchedule { schedule, times, next, .. } in all {
         let Schedule { id, owner, state, work, .. } = schedule;
-        let next = next.first().map_or_else(|| state.word().to_owned(), Clone::clone);
+        let next = next.first().map_or_else(|| state.as_str().to_owned(), Clone::clone);
         let work = format!("{}: {}", work.kind(), first_line(work.body()));
         // A single time is in the next column.
         let times = match schedule.rule.recurrence {
@@ -237,13 +237,13 @@ fn shown_text(shown: &ShownSchedule, zone: &TimeZone) -> String {
     let row = |name: &str, value: &str| [name.to_owned(), value.to_owned()];
     let mut rows = vec![
         row("id", &id.to_string()),
-        row("state", state.word()),
+        row("state", state.as_str()),
         row("chat", &owner.address.to_string()),
         row("person", owner.sender.id.as_str()),
         row("times", times),
         row(work.kind(), work.body()),
-        row("catch up", catch_up.word()),
-        row("trust", trust.word()),
+        row("catch up", catch_up.as_str()),
+        row("trust", trust.as_str()),
         row("session", SessionId::of_schedule(*id).as_str()),
     ];
     rows.extend(schedule.table().iter().map(|table| row("configured", table)));
@@ -252,7 +252,7 @@ fn shown_text(shown: &ShownSchedule, zone: &TimeZone) -> String {
     rows.extend(next.iter().map(|next| row("next", next)));
     let mut text = rows.into_iter().collect::<PlainTable>().to_string();
     for ScheduleRun { due, result, skipped, .. } in runs {
-        let (due, result) = (format_moment(*due, zone), result.word());
+        let (due, result) = (format_moment(*due, zone), result.as_str());
         let skipped =
             if *skipped > 0 { format!(", {skipped} missed before") } else { String::new() };
         append_line(&mut text, format_args!("{due}  {result}{skipped}"));

@@ -117,7 +117,7 @@ async fn list_sessions(context: &CommandContext, list: SessionsListArgs) -> Resu
         Some(log) => {
             let redactor = redaction::shared_redactor();
             let rows = log.sessions(list.limit, list.after.as_ref()).await?.into_iter();
-            rows.map(|row| row.presentable(&redactor)).collect()
+            rows.map(|row| row.with_presentable_title(&redactor)).collect()
         }
         None => Vec::new(),
     };
@@ -290,7 +290,7 @@ fn lines_of(turn: &TurnRecord) -> Vec<FinishedLine> {
 fn list_text(sessions: &[SessionSummary], zone: &TimeZone) -> String {
     let mut table = PlainTable::with_head(&["session", "turns", "last used", "now"]);
     for SessionSummary { session, turns, used_at, open, .. } in sessions {
-        let open = open.map_or(String::new(), |state| state.word().to_owned());
+        let open = open.map_or(String::new(), |state| state.as_str().to_owned());
         table.row([session.to_string(), turns.to_string(), format_moment(*used_at, zone), open]);
     }
     table.to_string()
@@ -305,7 +305,7 @@ fn transcript_text(turns: &[TurnRecord], zone: &TimeZone) -> String {
 }
 
 fn write_turn(text: &mut String, turn: &TurnRecord, zone: &TimeZone) {
-    let (id, state, began) = (turn.id, turn.state.word(), format_moment(turn.started_at, zone));
+    let (id, state, began) = (turn.id, turn.state.as_str(), format_moment(turn.started_at, zone));
     push_line(text, &format!("── {id} {began} {state}"));
     match &turn.origin {
         Origin::Messages(messages) => messages.iter().for_each(|one| write_message(text, one)),

@@ -129,7 +129,7 @@ pub(crate) async fn run(context: &CommandContext, command: SkillsCommand) -> Res
             let skills = AgentSkills::open(context, &options)?;
             let found = skills.found().await.skills;
             let row = skills.row(&found, &name)?;
-            print_result(options.json, &row, || report::one(&row))
+            print_result(options.json, &row, || report::skill_report(&row))
         }
     }
 }

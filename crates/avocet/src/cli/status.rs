@@ -126,7 +126,7 @@ async fn without_daemon(
         pid: None,
         uptime_seconds: 0,
         data_dir: data_dir.display().to_string(),
-        model: configuration.settings.agents.defaults.answering().to_owned(),
+        model: configuration.settings.agents.defaults.answering_model().to_owned(),
         log: match &log {
             Some(log) => log.log_status().await?,
             None => LogStatus::default(),

@@ -111,8 +111,8 @@ fn task_age(task: &TaskView, now: Timestamp) -> String {
 
 fn task_state(task: &TaskView) -> String {
     match (task.state, task.waits_for) {
-        (TurnState::Waiting, Some(kind)) => format!("waiting for {}", kind.word()),
-        (state, _) => state.word().to_owned(),
+        (TurnState::Waiting, Some(kind)) => format!("waiting for {}", kind.as_str()),
+        (state, _) => state.as_str().to_owned(),
     }
 }
 

@@ -96,7 +96,7 @@ fn describe_span(span: &TraceSpan) -> [String; 2] {
         TraceWork::FailedRequest { request } => ("failed request", failure_text(request)),
         TraceWork::Tool { call, tool } => ("tool", format!("{} ({call})", called_text(tool))),
         TraceWork::Paused { waits_for } => {
-            let kinds: Vec<_> = waits_for.iter().map(|kind| kind.word()).collect();
+            let kinds: Vec<_> = waits_for.iter().map(|kind| kind.as_str()).collect();
             ("waiting", format!("for {}", kinds.join(", ")))
         }
         TraceWork::Interrupted => ("interrupted", "the daemon ended or stopped".to_owned()),
@@ -127,7 +127,7 @@ fn answered_text(answer: Option<&EventAnswer>, usage: &[EventUsage]) -> String {
 fn failure_text(EventFailedRequest { failure, .. }: &EventFailedRequest) -> String {
     let status = failure.status.map(|status| format!(" ({status})")).unwrap_or_default();
     let model = failure.model.iter().map(|model| format!("{model}, "));
-    model.chain([format!("{}{status}", failure.code.word())]).collect()
+    model.chain([format!("{}{status}", failure.code.as_str())]).collect()
 }
 
 fn called_text(tool: &EventTool) -> String {
@@ -166,7 +166,7 @@ fn ended_text(state: EventKind, turn: Option<&EventTurn>) -> String {
 
 /// Returns the state in the word of a kind.
 fn kind_word(kind: EventKind) -> &'static str {
-    kind.word().split_once('.').map_or("", |(_, state)| state)
+    kind.as_str().split_once('.').map_or("", |(_, state)| state)
 }
 
 fn cost_text(EventUsage { model, usage, cost, .. }: &EventUsage) -> String {

@@ -168,12 +168,12 @@ fn trust_row(shown: &FileTrust, change: TrustChange) -> [String; 3] {
         (TrustChange::Show, _) | (_, None) => format!("it {why}"),
         (TrustChange::MarkTrusted, Some(Trust::Full)) => "it was trusted already".to_owned(),
         (TrustChange::MarkTrusted, Some(was)) => {
-            format!("trusted from now on; it was {}", was.word())
+            format!("trusted from now on; it was {}", was.as_str())
         }
         (TrustChange::Distrust, Some(Trust::Low)) => "it was untrusted already".to_owned(),
         (TrustChange::Distrust, Some(was)) => {
-            format!("untrusted from now on; it was {}", was.word())
+            format!("untrusted from now on; it was {}", was.as_str())
         }
     };
-    [file.display().to_string(), trust.word().to_owned(), said]
+    [file.display().to_string(), trust.as_str().to_owned(), said]
 }

@@ -150,7 +150,7 @@ fn sum_rows<'r>(rows: impl IntoIterator<Item = &'r UsageRow>) -> UsageRow {
 /// Formats the table. Figures are aligned to the right, so that they can be compared.
 fn usage_table(by: UsageBy, listed: &Listed<'_>, bars: Bars) -> String {
     let Listed { rows, others, all } = listed;
-    let head = [by.word(), "answers", "tokens in", "cached", "tokens out", "cost"];
+    let head = [by.as_str(), "answers", "tokens in", "cached", "tokens out", "cost"];
     let mut table = PlainTable::with_head(&head).align_right(1..5);
     for row in *rows {
         let bar = (bars == Bars::Shown).then(|| share_bar(cost_share(&row.total, &all.total)));
@@ -209,7 +209,7 @@ fn to_json(by: UsageBy, since: Timestamp, listed: &Listed<'_>) -> Value {
 
 fn name_json(row: &UsageRow, by: UsageBy) -> Value {
     let mut value = figures_json(row);
-    value[by.word()] = json!(row.of);
+    value[by.as_str()] = json!(row.of);
     value
 }
 

@@ -131,7 +131,7 @@ impl AgentFactory {
         let mut shared: BTreeMap<&Path, ToolRegistry> = BTreeMap::new();
         let mut agents = Vec::new();
         for place in &configuration.agents {
-            let workspace = ports.workspaces.at(&place.workspace)?;
+            let workspace = ports.workspaces.open_directory(&place.workspace)?;
             let all = match shared.entry(&place.workspace) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(new) => new.insert(self.all_tools(place, &workspace)?),
@@ -164,7 +164,7 @@ impl AgentFactory {
             destinations: channels.clone(),
             roles: bus.clone(),
             skills: workspace.skills.clone(),
-            shell: shells.of(workspace.roots.workspace().root()),
+            shell: shells.program_settings(workspace.roots.workspace().root()),
             web: self.web.clone(),
             zone: TimeZone::system(),
             tasks: store.clone(),
@@ -268,7 +268,7 @@ impl AgentFactory {
         let place = configuration.agents.iter().find(|place| place.profile.is_named(agent));
         let gone = || Failure::new(Exit::Failed, format!("there is no agent {agent}"));
         let place = place.ok_or_else(gone)?;
-        let workspace = ports.workspaces.at(directory)?;
+        let workspace = ports.workspaces.open_directory(directory)?;
         let all = self.all_tools(place, &workspace)?;
         let toolbox = self.tools(&all, self.tool_rules(place));
         let tools = DirectoryTools { toolbox, workspace };
@@ -310,7 +310,7 @@ fn with_prompt(all: &PromptSettings, place: &AgentPlace) -> PromptSettings {
         Some(prompt) => format!("{}\n\n{prompt}", all.system).into(),
         None => all.system.clone(),
     };
-    let file = OperatorPrompt::of(place).map(|file| Arc::new(file) as Arc<dyn PromptFile>);
+    let file = OperatorPrompt::from_agent(place).map(|file| Arc::new(file) as Arc<dyn PromptFile>);
     PromptSettings { system, file, ..all.clone() }
 }
 

@@ -78,7 +78,7 @@ impl Keeper {
         group.spawn("audit", async move {
             at_work.check().await;
             loop {
-                at_work.note().await;
+                at_work.note_head().await;
                 tokio::select! {
                     () = stop.cancelled() => return,
                     () = clock.sleep(EVERY) => {}
@@ -89,7 +89,7 @@ impl Keeper {
     }
 
     /// Returns the known fault of the table, if any.
-    pub(crate) fn fault(&self) -> Option<String> {
+    pub(crate) fn known_fault(&self) -> Option<String> {
         self.state.lock().fault.clone()
     }
 
@@ -110,7 +110,7 @@ impl Keeper {
     }
 
     /// Notes the head if it has changed. After a mismatch the old note stays: it is the proof.
-    pub(crate) async fn note(&self) {
+    pub(crate) async fn note_head(&self) {
         let changed = match self.audit.audit_head().await {
             Ok(head) if head == self.state.lock().noted => return,
             Ok(_) => self.audit.durable_audit_head().await,

@@ -69,9 +69,9 @@ async fn audit_head_is_written_at_the_start_and_after_changes() {
     assert_eq!(read(&world.file()).unwrap(), Some(second));
     let third = world.append().await;
     group.cancel_tasks();
-    keeper.note().await;
+    keeper.note_head().await;
     assert_eq!(read(&world.file()).unwrap(), Some(third), "and when it stops");
-    assert_eq!((world.fault().await, keeper.fault()), (None, None));
+    assert_eq!((world.fault().await, keeper.known_fault()), (None, None));
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn audit_head_of_another_table_is_kept_and_reported() {
     let noted = AuditHead { sequence: last.sequence + 1, ..last };
     write(&world.file(), &noted).unwrap();
     let (keeper, _group) = world.keep().await;
-    let fault = keeper.fault().unwrap();
+    let fault = keeper.known_fault().unwrap();
     assert!(fault.contains("row 1 is the last, but there was a row 2"), "{fault}");
     world.append().await;
     world.clock.advance(EVERY);
@@ -102,7 +102,7 @@ async fn audit_head_errors_are_reported_and_stop_nothing() {
     fs::create_dir(world.file()).unwrap();
     world.append().await;
     let (keeper, _group) = world.keep().await;
-    keeper.note().await;
+    keeper.note_head().await;
     assert!(world.file().is_dir());
     let person: PersonId = "a:b:c".parse().unwrap();
     assert_eq!(world.store.remove_person(&person).await, Ok(false));

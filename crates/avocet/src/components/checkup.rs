@@ -102,7 +102,7 @@ impl Examiner {
         if roots.is_empty() {
             return None;
         }
-        Some(match roots::check_roots(document, roots, &self.configuration.others()) {
+        Some(match roots::check_roots(document, roots, &self.configuration.other_paths()) {
             Ok(places) => {
                 Check::good("directories", format!("{} beside the workspaces", places.len()))
             }
@@ -198,7 +198,7 @@ impl Examiner {
 
     /// Reports a service that cannot be asked, because a secret has no value in this environment.
     fn unresolved(&self, name: &str, key: &str) -> Option<Check> {
-        let all = self.configuration.document.unresolved();
+        let all = self.configuration.document.unresolved_values();
         let one = all.iter().find(|one| one.key == key)?;
         Some(Check::fair(
             name,

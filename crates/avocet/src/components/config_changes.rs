@@ -45,7 +45,11 @@ pub(crate) fn changes_between(
 
 /// Returns the keys whose references have no value in one of two documents.
 fn unresolved_keys(old: &ConfigDocument, new: &ConfigDocument) -> BTreeSet<String> {
-    [old, new].into_iter().flat_map(ConfigDocument::unresolved).map(|one| one.key.clone()).collect()
+    [old, new]
+        .into_iter()
+        .flat_map(ConfigDocument::unresolved_values)
+        .map(|one| one.key.clone())
+        .collect()
 }
 
 /// Reads two texts of a configuration, each with the path of its file, and sorts the changes
@@ -57,7 +61,7 @@ fn compare_versions(
 ) -> Result<(SortedChanges, ConfigDocument, ConfigDocument), Failure> {
     let read = |(path, text): (&Path, &str)| -> Result<_, Failure> {
         let (text, path) = (text.to_owned(), Some(path.to_owned()));
-        let references = ConfigurationUse::Check.references();
+        let references = ConfigurationUse::Check.used_references();
         let document = ConfigDocument::parse_with(text, path, &read_variable, references)?;
         redaction::learn_secrets(document.secrets());
         let settings = document.table("")?;

@@ -37,7 +37,7 @@ pub(crate) fn read_config_file(path: &Path) -> Result<ShownConfig, ConfigFileErr
         let message = format!("{} is not UTF-8 text (at byte {at})", path.display());
         ConfigFileError::Failed(message)
     })?;
-    let is_writable = Target::of(path).is_ok();
+    let is_writable = Target::resolve(path).is_ok();
     Ok(ShownConfig {
         path: path.display().to_string(),
         text: ConfigText(text),
@@ -67,18 +67,19 @@ pub(crate) fn check_config_text(
     if text.len() > MAX_CONFIG_BYTES {
         return Err(ConfigFileError::TooLong(text.len()));
     }
-    let references = ConfigurationUse::Check.references();
+    let references = ConfigurationUse::Check.used_references();
     let checked = with_default(&Dispatch::none(), || -> Result<Configuration, Failure> {
         let path = Some(path.to_owned());
         let document = ConfigDocument::parse_with(text, path, &read_variable, references)?;
-        let configuration = Configuration::of(context, document, ConfigurationUse::Check)?;
+        let configuration =
+            Configuration::from_document(context, document, ConfigurationUse::Check)?;
         check_directories(&configuration)?;
         check_mistakes(&configuration)?;
         Ok(configuration)
     });
     Ok(match checked {
         Ok(configuration) => {
-            let unresolved = configuration.document.unresolved().iter();
+            let unresolved = configuration.document.unresolved_values().iter();
             let warnings = unresolved.map(|UnresolvedValue { key, error }| ConfigFault {
                 key: Some(key.clone()),
                 ..describe_fault(error)
@@ -116,7 +117,7 @@ pub(crate) fn save_config_text(
     if !faults.is_empty() {
         return Err(ConfigFileError::Unusable(faults));
     }
-    let target = Target::of(path).map_err(|why| unwritable_error(path, &why))?;
+    let target = Target::resolve(path).map_err(|why| unwritable_error(path, &why))?;
     let last = read(path)?;
     if digest_bytes(&last) != known {
         return Err(ConfigFileError::Changed(path.display().to_string()));
@@ -155,7 +156,7 @@ impl FileText {
     /// # Errors
     /// [`ConfigFileError::Failed`] with the reason.
     pub(crate) fn check_writable(&self) -> Result<(), ConfigFileError> {
-        Target::of(&self.path).map(drop).map_err(|why| unwritable_error(&self.path, &why))
+        Target::resolve(&self.path).map(drop).map_err(|why| unwritable_error(&self.path, &why))
     }
 
     /// Checks that the file is a place for secrets: no other user of the system can read it.
@@ -194,7 +195,7 @@ struct Target {
 
 impl Target {
     /// Finds the file and checks the rights. The error is the reason why it cannot be replaced.
-    fn of(path: &Path) -> Result<Self, String> {
+    fn resolve(path: &Path) -> Result<Self, String> {
         let file = match fs::canonicalize(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound && !path.is_symlink() => {

@@ -20,7 +20,7 @@ fn replace_keeps_the_mode_the_link_and_the_last_version() {
     write(&file, "old", 0o640);
     symlink(&file, &link).unwrap();
     for (path, last, new) in [(&file, "old", "one"), (&link, "one", "two")] {
-        let target = Target::of(path).unwrap();
+        let target = Target::resolve(path).unwrap();
         target.replace(last.as_bytes(), new.as_bytes()).unwrap();
         assert_eq!(fs::read_to_string(path).unwrap(), new);
         assert_eq!(fs::read_to_string(last_version(&file)).unwrap(), last);
@@ -36,7 +36,7 @@ fn replace_of_a_missing_file_makes_a_private_one_with_its_directory() {
     let home = TempDir::new().unwrap();
     let file = home.path().join("avocet/config.toml");
     assert_eq!(read(&file).unwrap(), b"");
-    Target::of(&file).unwrap().replace(b"", b"new").unwrap();
+    Target::resolve(&file).unwrap().replace(b"", b"new").unwrap();
     assert_eq!((fs::read_to_string(&file).unwrap().as_str(), mode(&file)), ("new", 0o600));
     assert!(!last_version(&file).exists());
 }
@@ -55,7 +55,7 @@ fn target_refuses_what_cannot_be_replaced_with_the_reason() {
         ("read-only/below", "Not a directory"),
     ];
     for (name, expected) in table {
-        let why = Target::of(&at(name)).err().unwrap();
+        let why = Target::resolve(&at(name)).err().unwrap();
         assert!(why.contains(expected), "{name}: {why}");
     }
     let error = unwritable_error(Path::new("/etc/avocet/config.toml"), "why").to_string();

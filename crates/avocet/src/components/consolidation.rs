@@ -61,7 +61,7 @@ fn consolidation_times(
 pub(crate) fn model_name(settings: &ConfigSettings) -> &str {
     let defaults = &settings.agents.defaults;
     let own = settings.memory.consolidation.model.as_ref();
-    own.or(defaults.cheap()).map_or(defaults.answering(), String::as_str)
+    own.or(defaults.cheap()).map_or(defaults.answering_model(), String::as_str)
 }
 
 /// The budgets of the day for work without a conversation.
@@ -126,7 +126,7 @@ impl MarkUntrusted for RequestMarks {
     }
 
     fn mark_text(&self, place: &str, text: &str) -> String {
-        self.0.foreign(place, "memory", text)
+        self.0.mark_foreign(place, "memory", text)
     }
 }
 

@@ -71,8 +71,8 @@ impl JsonAnswers {
     ) -> Result<Arc<dyn Model>, AskJsonError> {
         let chosen = status.agent.as_deref();
         let named = chosen.and_then(|name| self.profiles.iter().find(|one| one.profile == name));
-        let profile =
-            named.unwrap_or_else(|| self.profiles.of(&question.session, status.person.as_ref()));
+        let profile = named
+            .unwrap_or_else(|| self.profiles.select_for(&question.session, status.person.as_ref()));
         let ProfileModels { model, fallbacks, .. } = profile;
         let name = status.model.as_deref().unwrap_or(model);
         self.models

@@ -1,6 +1,6 @@
 use avocet_agent::Budgets;
 use avocet_protocol::chat::SessionId;
-use avocet_protocol::model::{ModelFacts, Money, Price};
+use avocet_protocol::model::{ModelErrorDetail, ModelFacts, Money, Price};
 use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeModels, ManualClock, Scripted, ScriptedModel};
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ async fn asked_with(
 }
 
 fn refusal() -> Scripted {
-    let (model, detail) = ("a/b".to_owned(), "400: unknown field".to_owned());
+    let (model, detail) = ("a/b".to_owned(), ModelErrorDetail::with_status(400, "unknown field"));
     Scripted::Error(ModelError::Refused { model, detail, lasting: false })
 }
 

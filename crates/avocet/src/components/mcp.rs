@@ -116,7 +116,7 @@ pub(crate) fn parts_of_server(
             let program = SandboxedProgram {
                 directory: access.directory(),
                 program: [command.clone()].into_iter().chain(config.args.clone()).collect(),
-                need: waiting_runner(&config).map(PackageRunner::need),
+                need: waiting_runner(&config).map(PackageRunner::describe_need),
                 // Without a sandbox, each start fails with the reason.
                 sandbox: shells.child_sandbox(access),
             };
@@ -169,7 +169,7 @@ pub(crate) fn check_servers(
         let name = format!("mcp {}", server.name);
         match server_problem(&server) {
             Some(problem) => Check::fair(name, problem, FIX),
-            None => Check::good(name, format!("{}; {} tools", server.state.word(), server.tools)),
+            None => Check::good(name, format!("{}; {} tools", server.state.as_str(), server.tools)),
         }
     };
     client.servers().into_iter().map(check).collect()
@@ -279,7 +279,7 @@ mod tests {
         let runner = waiting_runner(&waiting).unwrap();
         let variables = runner.variables(false);
         assert_eq!(variables, [("npm_config_offline".to_owned(), "true".to_owned())]);
-        assert!(runner.need().contains("npx downloads its package at each start"));
+        assert!(runner.describe_need().contains("npx downloads its package at each start"));
         assert_eq!(waiting_runner(&server("npx", &["npm.example.org"])), None);
         assert_eq!(waiting_runner(&server("node", &[])), None);
     }

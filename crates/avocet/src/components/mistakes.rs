@@ -42,7 +42,7 @@ fn check_fallbacks(document: &ConfigDocument, agent: &str) -> Result<(), ConfigE
     let place = fallbacks.and_then(|list| list.iter().position(|one| one.as_str() == Some(model)));
     place.map_or(Ok(()), |place| {
         let path = format!("{path}.fallbacks[{place}]");
-        let model = document.shown(&path, model);
+        let model = document.hide_reference(&path, model);
         let message = format!(
             "`{path}`: {model:?} is the model itself, and a fallback is asked when that fails; \
              name another model, or leave it out"
@@ -65,7 +65,7 @@ pub(crate) fn check_programs(
         if finder.find(command).is_some() {
             return Ok(());
         }
-        let command = document.shown(&path, command);
+        let command = document.hide_reference(&path, command);
         let message = format!(
             "`{path}`: there is no program {command:?} on this machine; install it, or write its \
              full path"

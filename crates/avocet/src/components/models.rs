@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use avocet_config::{
-    AgentProfile, ConfigDocument, ConfigError, ConfigSettings, TaskModels, profiles,
+    AgentProfile, ConfigDocument, ConfigError, ConfigSettings, TaskModels, read_profiles,
 };
 use avocet_llm::{
     ConfiguredModel, CoolDowns, ModelCatalogue, ModelChain, ModelConfig, ModelHealth, ModelTable,
@@ -30,10 +30,10 @@ pub(crate) fn check_models(
     model_table(document, settings)?;
     let own = settings.memory.consolidation.model.clone();
     let own = own.map(|name| ("memory.consolidation.model".to_owned(), name));
-    for (path, name) in named_models(&profiles(document)?).into_iter().chain(own) {
+    for (path, name) in named_models(&read_profiles(document)?).into_iter().chain(own) {
         check_name(settings, &name).map_err(|error| match error {
             NoModel::Malformed(_) => {
-                let name = document.shown(&path, &name);
+                let name = document.hide_reference(&path, &name);
                 let message = format!("`{path}`: {name:?} is not of the form provider/model");
                 document.error_at(&path, message)
             }
@@ -68,7 +68,7 @@ struct CachedModel {
 
 impl Models {
     /// Makes the models of a configuration, with the catalogue in its data directory.
-    pub(crate) fn of(
+    pub(crate) fn from_configuration(
         configuration: &Configuration,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, ConfigError> {
@@ -82,7 +82,7 @@ impl Models {
         settings: &ConfigSettings,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, ConfigError> {
-        let named = named_models(&profiles(document)?).into_iter().map(|(_, name)| name);
+        let named = named_models(&read_profiles(document)?).into_iter().map(|(_, name)| name);
         let own = settings.memory.consolidation.model.clone();
         let described = settings.models.keys().filter(|name| !name.contains('*')).cloned();
         Ok(Self {
@@ -99,12 +99,12 @@ impl Models {
     }
 
     /// Returns the model of this name, without fallbacks.
-    pub(crate) fn made(&self, name: &str) -> Result<ConfiguredModel, NoModel> {
+    pub(crate) fn find_model(&self, name: &str) -> Result<ConfiguredModel, NoModel> {
         self.cached_model(name).map(|kept| kept.made)
     }
 
     /// Makes the model of this name anew, for a check that changes its settings.
-    pub(crate) fn separate(&self, name: &str) -> Result<ConfiguredModel, NoModel> {
+    pub(crate) fn make_separate(&self, name: &str) -> Result<ConfiguredModel, NoModel> {
         let (provider, model) = check_name(&self.settings, name)?;
         let made = self.make_model(name, provider, model);
         made.map_err(|error| NoModel::Unusable(error.to_string()))
@@ -229,7 +229,7 @@ fn no_provider(document: &ConfigDocument, path: &str, error: NoModel) -> ConfigE
     let NoModel::NoProvider { provider, known } = error else {
         return document.error_at(path, format!("`{path}`: {error}"));
     };
-    let provider = document.shown(path, &provider);
+    let provider = document.hide_reference(path, &provider);
     let known = known.join(", ");
     let message = format!(
         "`{path}`: there is no provider {provider:?}; there are {known}. Add a table \

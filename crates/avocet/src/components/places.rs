@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use avocet_config::{AgentProfile, ConfigDocument, ConfigSettings, PLACES, profiles};
+use avocet_config::{AgentProfile, ConfigDocument, ConfigSettings, PLACES, read_profiles};
 use avocet_sandbox::{PathProtection, RootAccess};
 
 use crate::components::prompt_file::OperatorPrompt;
@@ -22,21 +22,22 @@ impl Configuration {
     /// `[tools]` are checked when they are opened, since other commands work without them.
     pub(crate) fn load(context: &CommandContext, uses: ConfigurationUse) -> Result<Self, Failure> {
         let document = match config_path(&context.cli) {
-            Some(path) => ConfigDocument::read(&path, &read_variable, uses.references())?,
+            Some(path) => ConfigDocument::read(&path, &read_variable, uses.used_references())?,
             None => ConfigDocument::empty(),
         };
         redaction::learn_secrets(document.secrets());
-        Self::of(context, document, uses)
+        Self::from_document(context, document, uses)
     }
 
     /// Checks the used parts of a document, as [`Self::load`] does with the file.
-    pub(crate) fn of(
+    pub(crate) fn from_document(
         context: &CommandContext,
         document: ConfigDocument,
         uses: ConfigurationUse,
     ) -> Result<Self, Failure> {
         if uses != ConfigurationUse::Check
-            && let Some(one) = document.unresolved().iter().find(|one| PLACES.contains(&&*one.key))
+            && let Some(one) =
+                document.unresolved_values().iter().find(|one| PLACES.contains(&&*one.key))
         {
             return Err(one.error.clone().into());
         }
@@ -102,7 +103,7 @@ impl Configuration {
     }
 
     /// Returns the paths that directories beside the workspaces must not overlap.
-    pub(crate) fn others(&self) -> Others<'_> {
+    pub(crate) fn other_paths(&self) -> Others<'_> {
         let config = self.document.path().into_iter();
         let own = [&self.data_dir, &self.socket, &self.head_file].map(PathBuf::as_path);
         Others {
@@ -127,7 +128,7 @@ fn read_agents(document: &ConfigDocument, data_dir: &Path) -> Result<Vec<Agent>,
         let prompt_file = prompt_file.map(|path| from_configuration(document, path)).transpose()?;
         Ok(Agent { profile, workspace, prompt_file })
     };
-    profiles(document)?.into_iter().map(agent).collect()
+    read_profiles(document)?.into_iter().map(agent).collect()
 }
 
 fn read_sandbox(document: &ConfigDocument, settings: &ConfigSettings) -> Result<Sandbox, Failure> {
@@ -180,7 +181,7 @@ fn check_prompt_files(
         let key = agent.profile.path("prompt_file");
         roots::check_prompt_file(document, &key, path, changeable)?;
         if matches!(uses, ConfigurationUse::Everything | ConfigurationUse::Check)
-            && let Some(file) = OperatorPrompt::of(agent)
+            && let Some(file) = OperatorPrompt::from_agent(agent)
         {
             file.check(document)?;
         }

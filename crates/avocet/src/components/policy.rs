@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use avocet_config::{
-    AgentProfile, AgentTools, ConfigDocument, ConfigError, ConfigSettings, SHIPPED, profiles,
+    AgentProfile, AgentTools, ConfigDocument, ConfigError, ConfigSettings, SHIPPED, read_profiles,
 };
 use avocet_text::nearest;
 use avocet_tools::{AgentPolicy, ListedTools, ToolRegistry, tool_meant_by};
@@ -26,7 +26,7 @@ pub(crate) fn agent_policy(settings: &ConfigSettings, agents: &[Agent], name: &s
     };
     let own = agents.iter().map(listed);
     let roles = settings.tools.roles.iter().map(|(role, tools)| ListedTools {
-        table: format!("[tools.roles.{}]", role.word()),
+        table: format!("[tools.roles.{}]", role.as_str()),
         above: None,
         channel: None,
         role: Some(*role),
@@ -60,7 +60,7 @@ pub(crate) fn check_names(
             .tools
             .roles
             .iter()
-            .map(|(role, list)| (format!("tools.roles.{}", role.word()), list))
+            .map(|(role, list)| (format!("tools.roles.{}", role.as_str()), list))
             .collect(),
         settings
             .tools
@@ -69,7 +69,7 @@ pub(crate) fn check_names(
             .map(|(name, list)| (format!("tools.channels.{name}"), list))
             .collect::<Vec<_>>(),
     ];
-    let profiles = profiles(document)?;
+    let profiles = read_profiles(document)?;
     let agents = profiles.iter().map(|one| (one.path("tools"), &one.agent.tools));
     let in_list = |path: &str, names: &[String]| {
         let place = |(place, name): (usize, &String)| (format!("{path}[{place}]"), name.clone());
@@ -97,7 +97,7 @@ pub(crate) fn check_names(
     match named.iter().find(|(_, name)| unknown(name)) {
         None => Ok(()),
         Some((path, name)) => {
-            let name = document.shown(path, name);
+            let name = document.hide_reference(path, name);
             let meant =
                 tool_meant_by(name).or_else(|| nearest(name, tools.iter().map(String::as_str)));
             let meant = match meant {

@@ -41,7 +41,7 @@ struct Probed {
 }
 
 impl ProbeMemory {
-    pub(crate) fn of(data_dir: &Path, sandbox: &ProgramSandbox) -> Self {
+    pub(crate) fn new(data_dir: &Path, sandbox: &ProgramSandbox) -> Self {
         Self { file: data_dir.join(FILE), system: describe_system(sandbox).ok() }
     }
 
@@ -123,7 +123,7 @@ mod tests {
         let home = TempDir::new().unwrap();
         let program = home.path().join("program");
         fs::write(&program, "1").unwrap();
-        let of = |readable| ProbeMemory::of(home.path(), &sandbox(&program, readable));
+        let of = |readable| ProbeMemory::new(home.path(), &sandbox(&program, readable));
         assert_eq!(of("/a").read(), None, "before the first probe");
 
         for landlock in [Ok(()), Err("old".to_owned())] {
@@ -141,7 +141,7 @@ mod tests {
         let home = TempDir::new().unwrap();
         let program = home.path().join("program");
         fs::write(&program, "1").unwrap();
-        let memory = ProbeMemory::of(home.path(), &sandbox(&program, "/a"));
+        let memory = ProbeMemory::new(home.path(), &sandbox(&program, "/a"));
         memory.write(&SandboxLayers { namespaces: Ok(()), landlock: Ok(()) });
         memory.write(&SandboxLayers { namespaces: Err("denied".to_owned()), landlock: Ok(()) });
         assert_eq!(memory.read(), None);

@@ -24,7 +24,7 @@ pub(crate) struct OperatorPrompt {
 
 impl OperatorPrompt {
     /// Returns the file of an agent; `None` if its profile names none.
-    pub(crate) fn of(agent: &Agent) -> Option<Self> {
+    pub(crate) fn from_agent(agent: &Agent) -> Option<Self> {
         let path = agent.prompt_file.clone()?;
         Some(Self { key: agent.profile.path("prompt_file"), path })
     }

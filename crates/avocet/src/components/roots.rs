@@ -57,7 +57,7 @@ pub(crate) fn check_workspace(
     let key =
         if document.get(&own).is_some() { own } else { "agents.defaults.workspace".to_owned() };
     let shown = document.get(&key).and_then(|value| value.as_str()).unwrap_or_default();
-    let shown = document.shown(&key, shown);
+    let shown = document.hide_reference(&key, shown);
     let message = format!(
         "`{key}`: {shown} contains your whole home, with the files of other programs; name a \
             directory in it, such as \"~/avocet\""

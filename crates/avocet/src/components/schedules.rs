@@ -190,7 +190,7 @@ impl AgentChecklists {
         workspaces: &AgentWorkspaces,
     ) -> Result<Self, Failure> {
         let files = configuration.agents.iter().map(|agent| {
-            let files: Arc<dyn Files> = workspaces.at(&agent.workspace)?.files.clone();
+            let files: Arc<dyn Files> = workspaces.open_directory(&agent.workspace)?.files.clone();
             Ok((agent.profile.name.clone(), files))
         });
         Ok(Self { files: files.collect::<Result<_, Failure>>()? })

@@ -76,7 +76,7 @@ impl Shells {
         group: &Group,
     ) -> Result<Self, ConfigError> {
         let sandbox = make_sandbox(configuration, cgroups, clock)?;
-        let memory = ProbeMemory::of(&configuration.data_dir, &sandbox);
+        let memory = ProbeMemory::new(&configuration.data_dir, &sandbox);
         let background = make_background(configuration, start, clock, group);
         if let Some(layers) = memory.read() {
             let unconfirmed = Some((sandbox.clone(), memory));
@@ -198,7 +198,7 @@ impl Shells {
     }
 
     /// Returns the shell of a workspace; `None` if it would be unsafe or has no sandbox.
-    pub(crate) fn of(&self, workspace: &Path) -> Option<ProgramSettings> {
+    pub(crate) fn program_settings(&self, workspace: &Path) -> Option<ProgramSettings> {
         if let Some(why) = self.unsafe_for(workspace) {
             tracing::warn!(workspace = %workspace.display(), why, "exec_shell is off");
             return None;

@@ -116,7 +116,7 @@ fn shell_without_sandbox_layers_needs_consent_and_warns() {
             unconfirmed: None,
             outdated: OnceLock::new(),
         };
-        let shell = shells.of(Path::new("/work"));
+        let shell = shells.program_settings(Path::new("/work"));
         assert_eq!(
             shell.map(|shell| shell.sandbox.isolation),
             expected,

@@ -130,7 +130,7 @@ impl AgentWorkspaces {
 
     /// Returns the directory of the agent that answers a session.
     pub(crate) fn path_of(&self, session: &SessionId) -> PathBuf {
-        self.of_agents.now().of.of(session, None).clone()
+        self.of_agents.now().of.select_for(session, None).clone()
     }
 
     /// Returns the workspace in this directory. The directory of a job is opened at its first use.
@@ -138,7 +138,7 @@ impl AgentWorkspaces {
     /// # Errors
     /// [`Failure`] if the directory cannot be opened, is the whole home, or overlaps with the
     /// directory of a channel.
-    pub(crate) fn at(&self, path: &Path) -> Result<OpenWorkspace, Failure> {
+    pub(crate) fn open_directory(&self, path: &Path) -> Result<OpenWorkspace, Failure> {
         let mut opened = self.opened.lock();
         if let Some(known) = opened.get(path) {
             return Ok(known.clone());
@@ -174,7 +174,7 @@ pub(crate) fn check_job_directory(
     let mut workspaces =
         configuration.agents.iter().map(|agent| roots::real_path(&agent.workspace));
     let is_shared = workspaces.any(|workspace| place.starts_with(workspace));
-    let own = configuration.own();
+    let own = configuration.own_paths();
     if !is_shared && own.iter().any(|own| place.starts_with(roots::real_path(own))) {
         return Err(refuse("belongs to the daemon itself"));
     }
@@ -222,8 +222,8 @@ pub(crate) fn fixed_skills(configuration: &Configuration) -> FixedSkills {
 /// Opens the directories beside the workspaces, each once for all agents, with their secret files closed.
 pub(crate) fn open_roots(configuration: &Configuration) -> Result<Vec<Workspace>, Failure> {
     let Configuration { document, settings, roots, .. } = configuration;
-    let places = roots::check_roots(document, roots, &configuration.others())?;
-    let own = configuration.own();
+    let places = roots::check_roots(document, roots, &configuration.other_paths())?;
+    let own = configuration.own_paths();
     let open = |(Root { path, access, .. }, place): (&Root, PathBuf)| {
         let failed = |message: String| Failure::new(Exit::Configuration, message);
         // Open it by its configured name, because its files may be named so, too.
@@ -252,7 +252,7 @@ pub(crate) fn guarded_workspace(
 ) -> Result<Workspace, Failure> {
     let Configuration { settings, data_dir, .. } = configuration;
     let guarded = Workspace::open(path)?
-        .with_secret_rules(&settings.tools.secret_files, &configuration.own());
+        .with_secret_rules(&settings.tools.secret_files, &configuration.own_paths());
     let guarded = guarded.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
     let name = digest_bytes(guarded.root().as_os_str().as_bytes());
     let guarded = guarded.with_protection(configuration.sandbox.protection.clone());
@@ -263,7 +263,7 @@ pub(crate) fn guarded_workspace(
 impl Workspaces for AgentWorkspaces {
     /// Returns the workspace of the turn's agent: the one chosen for its session, else that of the
     /// session at the root.
-    async fn of(&self, turn: Option<TurnId>) -> Result<Arc<dyn Files>, FilesError> {
+    async fn find_workspace(&self, turn: Option<TurnId>) -> Result<Arc<dyn Files>, FilesError> {
         let of_agents = self.of_agents.now();
         let mut path = of_agents.of.default();
         if let Some(turn) = turn {
@@ -281,7 +281,7 @@ impl Workspaces for AgentWorkspaces {
                 (Some(name), _) => of_agents.named(name).ok_or_else(|| {
                     FilesError(format!("the profile [agents.{name}] is not configured any more"))
                 })?,
-                (None, Some(root)) => of_agents.of.of(&root.session, root.person.as_ref()),
+                (None, Some(root)) => of_agents.of.select_for(&root.session, root.person.as_ref()),
                 (None, None) => path,
             };
         }
@@ -299,7 +299,8 @@ impl WorkspacesOfAgents {
 
 impl AgentWorkspaces {
     fn files_at(&self, path: &Path) -> Result<Arc<dyn Files>, FilesError> {
-        let opened = self.at(path).map_err(|failure| FilesError(failure.error.to_string()))?;
+        let opened =
+            self.open_directory(path).map_err(|failure| FilesError(failure.error.to_string()))?;
         Ok(opened.files)
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct DaemonConfigFile {
 }
 
 impl DaemonConfigFile {
-    pub(crate) fn of(
+    pub(crate) fn new(
         context: &CommandContext,
         running: Live<Configuration>,
     ) -> Result<Arc<Self>, Failure> {

@@ -76,7 +76,7 @@ impl Copies {
     }
 
     /// Returns the error of the last copy; `None` if the copy succeeded.
-    pub(crate) fn fault(&self) -> Option<String> {
+    pub(crate) fn last_fault(&self) -> Option<String> {
         let state = self.failing.lock();
         let Failing { why, times } = state.as_ref()?;
         let directory = self.plan.directory.display();

@@ -64,7 +64,7 @@ async fn copies_are_made_on_schedule_and_the_oldest_are_deleted() {
     assert_eq!(copies.pause(), Duration::ZERO, "there is none yet");
     for _ in 0..3 {
         copies.copy(&CancelCopy::default()).await;
-        assert_eq!(copies.fault(), None);
+        assert_eq!(copies.last_fault(), None);
         assert_eq!(copies.pause(), Duration::from_hours(6));
         clock.advance(MINUTE);
         assert_eq!(copies.pause(), Duration::from_hours(6) - MINUTE);
@@ -97,14 +97,14 @@ async fn copies_that_fail_are_counted_until_one_is_made() {
     let (copies, _) = copies(plan(data.path(), &directory));
     for times in 1..3 {
         copies.copy(&CancelCopy::default()).await;
-        let fault = copies.fault().unwrap();
+        let fault = copies.last_fault().unwrap();
         let expected = format!("{} fail ({times} times so far): ", directory.display());
         assert!(fault.contains(&expected), "{fault}");
         assert_eq!(copies.pause(), RETRY);
     }
     fs::remove_file(&directory).unwrap();
     copies.copy(&CancelCopy::default()).await;
-    assert_eq!(copies.fault(), None);
+    assert_eq!(copies.last_fault(), None);
     assert_eq!(names(&directory), ["avocet-20260101T000000Z.db"]);
 }
 
@@ -115,5 +115,5 @@ async fn copy_that_is_cancelled_leaves_no_file_and_is_no_failure() {
     let cancel = CancelCopy::default();
     cancel.cancel_copy();
     copies.copy(&cancel).await;
-    assert_eq!((names(target.path()), copies.fault()), (Vec::new(), None));
+    assert_eq!((names(target.path()), copies.last_fault()), (Vec::new(), None));
 }

@@ -95,7 +95,7 @@ impl DaemonParts {
             clock,
         };
         let parts = Self {
-            models: Arc::new(Models::of(configuration, ports.clock.clone())?),
+            models: Arc::new(Models::from_configuration(configuration, ports.clock.clone())?),
             exporter: make_exporter(configuration, &ports.store, &ports.clock, &group)?,
             configuration: configuration.clone(),
             ports,
@@ -132,7 +132,7 @@ async fn open_log(
 ) -> Result<Arc<SqliteStore>, Failure> {
     let Configuration { document, roots, .. } = configuration;
     // Check before any file is made.
-    roots::check_roots(document, roots, &configuration.others())?;
+    roots::check_roots(document, roots, &configuration.other_paths())?;
     let options = OpenOptions { start_empty, ..open_options(configuration, LogHolder::Daemon) };
     let lock = DirectoryLock::take_lock(&options.directory, options.holder, clock.as_ref()).await?;
     // Opening the log ends the epoch of any other daemon. A daemon whose lock file was deleted

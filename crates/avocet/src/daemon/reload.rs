@@ -127,7 +127,7 @@ impl Reloader {
     pub(crate) fn start(self: &Arc<Self>) {
         let (reloader, stop) = (self.clone(), self.group.cancel_token());
         let mut watch = FileWatch::new(&self.context.cli, &self.running.now().document);
-        let events = DirectoryEvents::of(&watch);
+        let events = DirectoryEvents::watch_directory(&watch);
         self.group.spawn("configuration", async move {
             let clock = reloader.context.clock.clone();
             loop {
@@ -137,7 +137,7 @@ impl Reloader {
                     () = watch.next_look(&events, clock.as_ref()) => false,
                 };
                 if is_asked || watch.has_changed().await {
-                    watch.note().await;
+                    watch.note_content().await;
                     reloader.reload().await;
                 }
             }
@@ -151,7 +151,7 @@ impl Reloader {
 
     /// Returns the name of the default agent's model.
     pub(crate) fn model(&self) -> String {
-        self.running.now().settings.agents.defaults.answering().to_owned()
+        self.running.now().settings.agents.defaults.answering_model().to_owned()
     }
 
     /// Returns the time that running turns have when the daemon stops.
@@ -249,7 +249,7 @@ impl Reloader {
         // A panic must not leave the accounts stopped.
         let replaced = catch_panic(self.replace(configuration, changes, made)).await;
         accounts.start(due, channels);
-        if changes.has(&["channels"]) {
+        if changes.has_tables(&["channels"]) {
             warn_without_owner(bus);
         }
         replaced.map_err(|panicked| {
@@ -276,7 +276,7 @@ impl Reloader {
         let examiner =
             Examiner { configuration: configuration.clone(), models: models.clone(), ..examiner };
         self.parts.examiner.replace(examiner);
-        if changes.has(&["budgets", "models", "providers", "agents"]) {
+        if changes.has_tables(&["budgets", "models", "providers", "agents"]) {
             let budgets = convert_budgets(&configuration.settings.budgets);
             let facts = self.parts.facts.clone();
             tell_unknown_facts(&configuration.document, budgets, models, facts, &self.group);
@@ -293,8 +293,8 @@ impl Reloader {
         changes: &SortedChanges,
         clock: &Arc<dyn Clock>,
     ) -> Result<NewParts, Failure> {
-        let models = if changes.has(&["agents", "memory", "models", "providers"]) {
-            Arc::new(Models::of(configuration, clock.clone())?)
+        let models = if changes.has_tables(&["agents", "memory", "models", "providers"]) {
+            Arc::new(Models::from_configuration(configuration, clock.clone())?)
         } else {
             self.parts.examiner.now().models.clone()
         };
@@ -328,7 +328,8 @@ fn plan_reload(context: &CommandContext, running: &Configuration) -> Result<Relo
     redaction::learn_secrets(document.secrets());
     // The whole file has to be good, because the next start uses all of it.
     let newest = with_default(&Dispatch::none(), || -> Result<Configuration, Failure> {
-        let newest = Configuration::of(context, document.clone(), ConfigurationUse::Everything)?;
+        let newest =
+            Configuration::from_document(context, document.clone(), ConfigurationUse::Everything)?;
         check_directories(&newest)?;
         Ok(newest)
     })?;
@@ -340,8 +341,9 @@ fn plan_reload(context: &CommandContext, running: &Configuration) -> Result<Relo
         return Ok(ReloadPlan { configuration: newest, changes, document });
     }
     let mut effective = document.clone();
-    changes.waiting.iter().for_each(|key| effective.keep(key, &running.document));
-    let configuration = Configuration::of(context, effective, ConfigurationUse::Everything);
+    changes.waiting.iter().for_each(|key| effective.keep_value(key, &running.document));
+    let configuration =
+        Configuration::from_document(context, effective, ConfigurationUse::Everything);
     let configuration = configuration.map_err(|failure| {
         let keys = key_names(&changes.waiting);
         let error = failure.error.context(format!(
@@ -368,8 +370,11 @@ fn read(context: &CommandContext, running: &Configuration) -> Result<ConfigDocum
     let Some(path) = known.or_else(|| config_path(&context.cli)) else {
         return Ok(ConfigDocument::empty());
     };
-    let document =
-        ConfigDocument::read(&path, &read_variable, ConfigurationUse::Everything.references())?;
+    let document = ConfigDocument::read(
+        &path,
+        &read_variable,
+        ConfigurationUse::Everything.used_references(),
+    )?;
     if document.has_no_keys() && !running.document.has_no_keys() {
         let message = "it has no key any more; restart the daemon to use only defaults";
         return Err(document.error_at("", message.to_owned()));

@@ -106,7 +106,7 @@ impl RunningDaemon {
 
     /// Waits until the log belongs to another process, or was deleted or replaced. Returns the
     /// reason.
-    pub(crate) async fn lost(&self) -> StoreError {
+    pub(crate) async fn wait_until_lost(&self) -> StoreError {
         self.ports.store.wait_until_lost().await
     }
 
@@ -147,7 +147,7 @@ impl RunningDaemon {
             tracing::debug!(%unfinished, "aborting unfinished tasks");
             group.abort_tasks();
         }
-        self.audit.note().await;
+        self.audit.note_head().await;
         SqliteStore::clone(&self.ports.store).close().await;
     }
 }

@@ -70,7 +70,7 @@ pub(super) fn mcp_services(parts: &SessionParts, ports: &DaemonPorts) -> McpServ
     McpServices {
         people: Some(parts.questions.clone()),
         events: Some(ports.events.clone()),
-        models: Some(Arc::new(Sampler::of(parts))),
+        models: Some(Arc::new(Sampler::from_parts(parts))),
         workspaces: Some(ports.workspaces.clone()),
         turns: Some(ports.running.clone()),
     }

@@ -84,7 +84,7 @@ impl AnsweringParts {
         let facts = Live::<FactWarnings>::default();
         let budgets = convert_budgets(&settings.budgets);
         tell_unknown_facts(document, budgets, models.clone(), facts.clone(), group);
-        avocet_session::remind(store.as_ref(), channels, clock.as_ref()).await?;
+        avocet_session::remind_approvers(store.as_ref(), channels, clock.as_ref()).await?;
         deliverer.start().await?;
         ports.memories.start_mirror(group);
         ports.mcp.start(mcp_services(&sessions, ports));
@@ -135,7 +135,7 @@ impl AnsweringParts {
             clock: clock.clone(),
         });
         let operations = Operations {
-            config: DaemonConfigFile::of(context, running.clone())?,
+            config: DaemonConfigFile::new(context, running.clone())?,
             report: Arc::new(self.make_reporter(reloads.clone())),
             web: console.port(),
             addresses: Arc::new(AddressFiles::new(clock.clone(), context.otherwise.web)),

@@ -63,7 +63,7 @@ impl Report for Reporter {
         let providers = configuration.settings.providers.keys();
         let providers =
             providers.map(|name| redact_provider(models.health().provider_status(name), &redactor));
-        let copies_fail = self.copies.as_ref().and_then(|copies| copies.fault());
+        let copies_fail = self.copies.as_ref().and_then(|copies| copies.last_fault());
         let shells_changed = shells.outdated();
         Ok(DaemonStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -72,7 +72,7 @@ impl Report for Reporter {
             data_dir: configuration.data_dir.display().to_string(),
             model: self.agents.now().agents.default().run.models.main.name().to_owned(),
             log: store.log_status().await?,
-            audit_fault: self.audit.fault(),
+            audit_fault: self.audit.known_fault(),
             log_check: store.current_check(),
             disk: disk::disk_status(data_dir, store.last_writes()),
             providers: providers.collect(),

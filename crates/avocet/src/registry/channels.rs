@@ -43,7 +43,7 @@ pub(crate) struct ChannelKind {
 }
 
 impl ChannelKind {
-    pub(super) const fn of<C: ChannelConfig>() -> Self {
+    pub(super) const fn for_config<C: ChannelConfig>() -> Self {
         Self {
             name: C::NAME,
             bot: C::BOT,
@@ -51,7 +51,7 @@ impl ChannelKind {
             make: make_channel::<C>,
             directory: channel_directory::<C>,
             #[cfg(test)]
-            table: super::DeclaredTable::of::<C>,
+            table: super::DeclaredTable::for_type::<C>,
         }
     }
 }

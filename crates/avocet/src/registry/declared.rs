@@ -15,7 +15,7 @@ pub(crate) struct DeclaredTable {
 }
 
 impl DeclaredTable {
-    pub(crate) fn of<T: DeserializeOwned + JsonSchema + Debug>() -> Self {
+    pub(crate) fn for_type<T: DeserializeOwned + JsonSchema + Debug>() -> Self {
         Self { schema: schema::<T>, read: read::<T> }
     }
 }

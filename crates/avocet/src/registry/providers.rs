@@ -39,14 +39,14 @@ struct ModelSource<'n> {
 }
 
 impl ProviderKind {
-    pub(super) const fn of<C: ProviderConfig>() -> Self {
+    pub(super) const fn for_config<C: ProviderConfig>() -> Self {
         Self {
             name: C::KIND,
             check: check_table::<C>,
             make: make_configured::<C>,
             embedder: make_embedder::<C>,
             #[cfg(test)]
-            table: super::DeclaredTable::of::<C>,
+            table: super::DeclaredTable::for_type::<C>,
         }
     }
 }
@@ -122,7 +122,7 @@ fn kind_of(document: &ConfigDocument, path: &str) -> Result<&'static ProviderKin
     PROVIDERS.iter().find(|known| *kind == known.name).ok_or_else(|| {
         let path = format!("{path}.kind");
         let kind = kind.to_string();
-        let kind = document.shown(&path, &kind);
+        let kind = document.hide_reference(&path, &kind);
         let message = format!("`{path}`: there is no kind {kind}; the kinds are {}", known());
         document.error_at(&path, message)
     })

@@ -208,7 +208,7 @@ pub(crate) fn opened_hosts(
 ) -> Result<OpenedHosts, ConfigError> {
     OpenedHosts::parse_entries(entries).map_err(|BadHost { number, entry, why }| {
         let path = format!("{path}[{number}]");
-        let entry = document.shown(&path, &entry);
+        let entry = document.hide_reference(&path, &entry);
         document.error_at(&path, format!("`{path}`: {entry:?} is not valid: {why}"))
     })
 }

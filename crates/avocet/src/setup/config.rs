@@ -75,7 +75,7 @@ fn check_config(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
     check_directories(&configuration)?;
     check_mistakes(&configuration)?;
     check_programs(context, &configuration)?;
-    let unresolved = configuration.document.unresolved();
+    let unresolved = configuration.document.unresolved_values();
     if json {
         print_json(&as_json(&configuration))?;
         return Ok(Exit::Done);
@@ -132,7 +132,7 @@ fn as_json(configuration: &Configuration) -> Value {
         "agents": others,
         "read": beside(RootAccess::Read),
         "write": beside(RootAccess::Change),
-        "unresolved": document.unresolved().iter().map(unresolved_text).collect::<Vec<_>>(),
+        "unresolved": document.unresolved_values().iter().map(unresolved_text).collect::<Vec<_>>(),
     });
     for agent in defaults {
         found["workspace"] = json!(agent.workspace);

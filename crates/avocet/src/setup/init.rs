@@ -246,7 +246,7 @@ impl InitRun<'_> {
         additions: &Additions,
     ) -> Result<(ConfigDocument, ConfigSettings), Failure> {
         let text = additions.added_to(&self.file.text).map_err(|why| self.refused_failure(&why))?;
-        let references = ConfigurationUse::Check.references();
+        let references = ConfigurationUse::Check.used_references();
         let path = Some(self.file.path.clone());
         let document = ConfigDocument::parse_with(text, path, &read_variable, references)?;
         redaction::learn_secrets(document.secrets());

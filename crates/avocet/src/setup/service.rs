@@ -132,7 +132,7 @@ pub(crate) fn install_service(
     let enable = if args.no_start { "enable" } else { "enable --now" };
     let commands = ["daemon-reload".to_owned(), format!("{enable} {UNIT}")];
     if args.dry_run {
-        let runs = commands.map(|command| format!("{}\n", manager.shown(&command))).concat();
+        let runs = commands.map(|command| format!("{}\n", manager.command_line(&command))).concat();
         let path = unit.path.display();
         print_text(&format!(
             "This would write {path}:\n\n{}\nThis would run:\n\n{runs}",
@@ -184,10 +184,10 @@ fn installed_text(manager: ServiceManager, found: FoundUnit, no_start: bool) -> 
     });
     let mut commands = vec![scope.command("status"), scope.command("logs --follow")];
     if no_start {
-        commands.insert(0, manager.shown(&format!("start {UNIT}")));
+        commands.insert(0, manager.command_line(&format!("start {UNIT}")));
     } else if matches!(found, FoundUnit::Outdated | FoundUnit::Changed) {
         text.push_str("A daemon that was running keeps its settings until it is restarted.\n");
-        commands.insert(0, manager.shown(&format!("restart {UNIT}")));
+        commands.insert(0, manager.command_line(&format!("restart {UNIT}")));
     }
     text.push_str("Next commands:\n");
     text.extend(commands.iter().map(|command| format!("  {command}\n")));
@@ -221,7 +221,7 @@ fn uninstall_service(args: &ServiceUninstall) -> Result<Exit, Failure> {
     let shown = path.display();
     if args.dry_run {
         let [disable, reload] = [&format!("disable --now {UNIT}"), "daemon-reload"]
-            .map(|command| manager.shown(command));
+            .map(|command| manager.command_line(command));
         print_text(&format!("This would run `{disable}`, remove {shown}, and run `{reload}`.\n"))?;
         return Ok(Exit::Done);
     }

@@ -201,7 +201,7 @@ struct FakeWorkspace;
 
 #[async_trait]
 impl Workspaces for FakeDaemon {
-    async fn of(&self, _: Option<TurnId>) -> Result<Arc<dyn Files>, FilesError> {
+    async fn find_workspace(&self, _: Option<TurnId>) -> Result<Arc<dyn Files>, FilesError> {
         Ok(Arc::new(FakeWorkspace))
     }
 }

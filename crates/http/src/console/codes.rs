@@ -27,7 +27,7 @@ struct OpenCode {
 
 impl OpenCodes {
     /// Makes a code for a person.
-    pub(super) fn add(&mut self, sender: SenderId, now: Timestamp) -> String {
+    pub(super) fn add_code(&mut self, sender: SenderId, now: Timestamp) -> String {
         self.0.retain(|code| now < code.expires_at);
         if self.0.len() >= MOST {
             self.0.remove(0);
@@ -39,7 +39,7 @@ impl OpenCodes {
     }
 
     /// Ends a code, and returns its person; `None` if there is no such code.
-    pub(super) fn redeem(&mut self, code: &str, now: Timestamp) -> Option<SenderId> {
+    pub(super) fn redeem_code(&mut self, code: &str, now: Timestamp) -> Option<SenderId> {
         self.0.retain(|code| now < code.expires_at);
         let digest: [u8; 32] = Sha256::digest(code.as_bytes()).into();
         // All codes are compared, so that the time does not depend on the place in the list.
@@ -74,27 +74,27 @@ mod tests {
     #[test]
     fn redeem_accepts_each_code_once_until_its_end() {
         let mut codes = OpenCodes::default();
-        let (first, second) = (codes.add(sender(1), NOW), codes.add(sender(2), NOW));
+        let (first, second) = (codes.add_code(sender(1), NOW), codes.add_code(sender(2), NOW));
         assert_ne!(first, second);
         assert_eq!(first.len(), 64);
         for wrong in ["", "x", &first[1..], &first.to_uppercase(), &format!("{first} ")] {
-            assert_eq!(codes.redeem(wrong, NOW), None, "{wrong:?}");
+            assert_eq!(codes.redeem_code(wrong, NOW), None, "{wrong:?}");
         }
-        assert_eq!(codes.redeem(&first, NOW), Some(sender(1)));
-        assert_eq!(codes.redeem(&first, NOW), None, "used");
-        assert_eq!(codes.redeem(&second, NOW.after(CODE_TIME)), None, "too old");
-        let third = codes.add(sender(3), NOW);
+        assert_eq!(codes.redeem_code(&first, NOW), Some(sender(1)));
+        assert_eq!(codes.redeem_code(&first, NOW), None, "used");
+        assert_eq!(codes.redeem_code(&second, NOW.after(CODE_TIME)), None, "too old");
+        let third = codes.add_code(sender(3), NOW);
         let last = Timestamp(NOW.after(CODE_TIME).0 - 1);
-        assert_eq!(codes.redeem(&third, last), Some(sender(3)));
+        assert_eq!(codes.redeem_code(&third, last), Some(sender(3)));
     }
 
     #[test]
     fn add_ends_the_oldest_code_beyond_the_limit() {
         let mut codes = OpenCodes::default();
-        let made: Vec<String> = (0..=MOST).map(|name| codes.add(sender(name), NOW)).collect();
-        assert_eq!(codes.redeem(&made[0], NOW), None);
+        let made: Vec<String> = (0..=MOST).map(|name| codes.add_code(sender(name), NOW)).collect();
+        assert_eq!(codes.redeem_code(&made[0], NOW), None);
         for (name, code) in made.iter().enumerate().skip(1) {
-            assert_eq!(codes.redeem(code, NOW), Some(sender(name)));
+            assert_eq!(codes.redeem_code(code, NOW), Some(sender(name)));
         }
     }
 }

@@ -87,7 +87,7 @@ impl HookPlan {
         self.mac.clone().chain_update(body).verify_slice(&signature).is_ok()
     }
 
-    fn of(name: &str, config: &HookConfig) -> Result<Self, BadHttpKey> {
+    fn from_config(name: &str, config: &HookConfig) -> Result<Self, BadHttpKey> {
         let wrong = |key: &str, message: String| BadHttpKey::new(format!("{name}.{key}"), message);
         let secret = config.secret.as_ref().map_or("", Secret::expose);
         if secret.len() < SHORTEST_SECRET {
@@ -127,7 +127,7 @@ impl HookPlan {
 /// # Errors
 /// [`BadHttpKey`] names the first unusable key, with its table.
 pub fn hook_plans(configs: &BTreeMap<String, HookConfig>) -> Result<Vec<HookPlan>, BadHttpKey> {
-    configs.iter().map(|(name, config)| HookPlan::of(name, config)).collect()
+    configs.iter().map(|(name, config)| HookPlan::from_config(name, config)).collect()
 }
 
 #[cfg(test)]
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn is_signed_accepts_the_example_of_github() {
-        let hook = HookPlan::of("github", &config()).unwrap();
+        let hook = HookPlan::from_config("github", &config()).unwrap();
         // GitHub's documentation, "Validating webhook deliveries", names this secret, body and value.
         let signature = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
         let body = b"Hello, World!";

@@ -92,7 +92,7 @@ impl AskedTurn {
         check_rights::<Ask>(&state.parts, &caller.0, &checked).await.map_err(Problem::from)?;
         let (files, kept) = load_files(&state, &caller, files).await?;
         // Subscribe before the message is sent, so that no text is missed.
-        let events = state.follow(&caller, state.linked(&session).as_str()).await?;
+        let events = state.follow(&caller, state.linked_session(&session).as_str()).await?;
         let deliveries = is_own.then(|| confirm_deliveries(&state, &session, kept));
         let wants_json = program.answer_schema.is_some();
         let ask = ProgramAsk { session, text, key, files, program };

@@ -180,7 +180,7 @@ async fn answer_file(
     let unreadable = |error: avocet_protocol::tool::FilesError| {
         Problem::not_found(format!("the file cannot be read any more: {error}"))
     };
-    let workspace = state.parts.workspaces.of(turn).await.map_err(unreadable)?;
+    let workspace = state.parts.workspaces.find_workspace(turn).await.map_err(unreadable)?;
     let bytes = workspace.read(path, MAX_SENT_FILE_BYTES).await.map_err(unreadable)?;
     let name = file.name.as_deref().unwrap_or(path);
     Ok(Some(answer_download(name, file.media_type.as_deref(), bytes)))

@@ -159,7 +159,7 @@ pub(crate) async fn login(
     State(state): State<Arc<HttpState>>,
     JsonBody(WebLogin { code }): JsonBody<WebLogin>,
 ) -> Result<Response, Problem> {
-    let redeemed = state.access.console.redeem(&code).ok_or_else(|| {
+    let redeemed = state.access.console.redeem_code(&code).ok_or_else(|| {
         Problem::unauthorized(
             "the code is unknown, used or older than 10 minutes; run `avocet web` again",
         )

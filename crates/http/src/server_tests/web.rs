@@ -219,7 +219,7 @@ async fn foreign_token(directory: &TempDir, clock: &Arc<ManualClock>) -> String 
     let console = console(directory, clock);
     console.listens("127.0.0.1:1".parse().unwrap(), &[]);
     let link = console.port().open(&person(), None).await.unwrap();
-    console.redeem(&code(&link)).unwrap().token
+    console.redeem_code(&code(&link)).unwrap().token
 }
 
 #[tokio::test]

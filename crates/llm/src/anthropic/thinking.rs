@@ -85,7 +85,7 @@ impl ThinkingForm {
             Self::Budget | Self::Unknown => {
                 let budget = match effort {
                     Some(Effort::Off) => None,
-                    Some(effort) => Some(effort.room()),
+                    Some(effort) => Some(effort.thinking_tokens()),
                     None => tokens,
                 };
                 budget.map_or_else(RequestThinking::default, |budget| {
@@ -116,12 +116,12 @@ fn parse_version(name: &str) -> Option<(u32, u32)> {
 /// something arrives while the model thinks.
 fn adaptive_thinking(effort: Option<Effort>, tokens: Option<u32>) -> RequestThinking {
     let room = match (effort, tokens) {
-        (Some(effort), _) => effort.room(),
+        (Some(effort), _) => effort.thinking_tokens(),
         (None, Some(tokens)) => tokens,
-        (None, None) => Effort::High.room(),
+        (None, None) => Effort::High.thinking_tokens(),
     };
     let thinking = Some(ThinkingField::Adaptive { display: "summarized" });
-    let output_config = effort.map(|effort| OutputConfig { effort: effort.word() });
+    let output_config = effort.map(|effort| OutputConfig { effort: effort.as_str() });
     RequestThinking { thinking, output_config, room }
 }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use avocet_net::{HttpResponse, NetError};
-use avocet_protocol::model::{ModelError, decode_json};
+use avocet_protocol::model::{ModelError, ModelErrorDetail, decode_json};
 use serde_json::Value;
 
 use super::length::close_json;
@@ -59,11 +59,11 @@ impl ModelEndpoint {
         let RequestRefusal { status, code, says, retry_after, error } = *refusal;
         let detail = match says.trim() {
             _ if (300..400).contains(&status) => {
-                format!("{status}: the server redirects to another address; correct base_url")
+                "the server redirects to another address; correct base_url".to_owned()
             }
-            "" => status.to_string(),
-            says => self.clean_text(&format!("{status}: {says}")),
+            says => self.clean_text(says),
         };
+        let detail = ModelErrorDetail::with_status(status, detail);
         let model = self.name.clone();
         let lasting = is_lasting(status, code, says);
         let window = || {
@@ -95,7 +95,7 @@ impl ModelEndpoint {
             error @ NetError::TooLong(_) => self.broken_answer(&error),
             NetError::Invalid(detail) | NetError::Connect(detail) => ModelError::Unreachable {
                 model: self.name.clone(),
-                detail: self.clean_text(&detail),
+                detail: self.clean_text(&detail).into(),
             },
         }
     }
@@ -122,14 +122,17 @@ impl ModelEndpoint {
                 error: &Value::Null,
             }),
             AnswerError::Declined(detail) => {
-                let (model, detail) = (self.name.clone(), self.clean_text(&detail));
+                let (model, detail) = (self.name.clone(), self.clean_text(&detail).into());
                 ModelError::Refused { model, detail, lasting: false }
             }
         }
     }
 
     pub(super) fn bad_answer(&self, detail: impl AsRef<str>) -> ModelError {
-        ModelError::BadAnswer { model: self.name.clone(), detail: self.clean_text(detail.as_ref()) }
+        ModelError::BadAnswer {
+            model: self.name.clone(),
+            detail: self.clean_text(detail.as_ref()).into(),
+        }
     }
 
     pub(super) fn broken_answer(&self, error: &NetError) -> ModelError {

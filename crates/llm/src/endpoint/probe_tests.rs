@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use avocet_testkit::http::{HttpFake, HttpRequest, Piece, whole};
-use avocet_text::fits;
+use avocet_text::fits_pattern;
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -28,7 +28,7 @@ async fn serving(rows: Vec<ResponseRow>) -> (HttpFake, Arc<Mutex<Vec<String>>>) 
     let answer = move |request: HttpRequest| -> Vec<Piece> {
         let line = format!("{} {}", request.method, request.path);
         noted.lock().push(line.clone());
-        let row = rows.iter().find(|(pattern, ..)| fits(pattern, &line));
+        let row = rows.iter().find(|(pattern, ..)| fits_pattern(pattern, &line));
         let (status, body) = match row {
             Some((_, status, _, body)) if has_key(&request) => (*status, body.clone()),
             Some((_, _, status, body)) => (*status, body.clone()),

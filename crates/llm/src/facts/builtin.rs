@@ -6,7 +6,7 @@
 //! prices of open models depend on the company that runs them.
 
 use avocet_protocol::model::Price;
-use avocet_text::{fits, specificity};
+use avocet_text::{fits_pattern, specificity};
 
 use super::SourcedFacts;
 use crate::ToolStyle;
@@ -25,7 +25,7 @@ impl BuiltIn {
     pub(crate) fn find_model(model: &str, host: Option<&str>) -> Self {
         let name = model.rsplit('/').next().unwrap_or(model).to_lowercase();
         let fitting = FAMILIES.iter().flat_map(|family| {
-            let patterns = family.patterns.iter().filter(|pattern| fits(pattern, &name));
+            let patterns = family.patterns.iter().filter(|pattern| fits_pattern(pattern, &name));
             patterns.map(move |pattern| (specificity(pattern), family))
         });
         let best = fitting.max_by_key(|(specificity, _)| *specificity);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use avocet_protocol::model::{Effort, Price};
-use avocet_text::{fits, specificity};
+use avocet_text::{fits_pattern, specificity};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -102,7 +102,7 @@ impl ModelTable {
     #[must_use]
     pub fn facts_of(&self, model: &str) -> SourcedFacts {
         let mut fitting: Vec<_> =
-            self.0.iter().filter(|(pattern, _)| fits(pattern, model)).collect();
+            self.0.iter().filter(|(pattern, _)| fits_pattern(pattern, model)).collect();
         fitting.sort_by_key(|(pattern, _)| specificity(pattern));
         let said = fitting.into_iter().rev().map(|(_, config)| SourcedFacts::from(*config));
         said.fold(SourcedFacts::default(), SourcedFacts::or_facts)

@@ -61,16 +61,16 @@ impl GeminiThinking {
             Self::Never => none,
             Self::Budget(least) => {
                 // The largest budget of Gemini 2.5 Flash.
-                let budget = effort.room().clamp(least, 24_576);
+                let budget = effort.thinking_tokens().clamp(least, 24_576);
                 ThinkingSettings { budget: Some(budget), room: budget, ..none }
             }
             Self::Level { least, has_medium } => {
                 let level = match effort {
                     Effort::Off => least,
                     Effort::Medium if !has_medium => "high",
-                    effort => effort.word(),
+                    effort => effort.as_str(),
                 };
-                ThinkingSettings { level: Some(level), room: effort.room(), ..none }
+                ThinkingSettings { level: Some(level), room: effort.thinking_tokens(), ..none }
             }
         }
     }

@@ -64,7 +64,7 @@ async fn ollama_price_is_zero_for_a_local_model_and_unknown_for_a_cloud_model() 
         model.facts().await.price
     };
     for own in [MODEL, "unknown", "cloud:8b"] {
-        let price = price(own).await.map(|price| price.of(Usage::new(9, 9)));
+        let price = price(own).await.map(|price| price.compute_cost(Usage::new(9, 9)));
         assert_eq!(price, Some(Money::default()), "{own}");
     }
     for cloud in ["gpt-oss:120b-cloud", "kimi-k2:cloud"] {

@@ -89,7 +89,7 @@ impl OllamaModel {
     fn request_options(&self, card: ModelCard, effort: Option<Effort>) -> OllamaOptions {
         let OllamaConfig { max_output_tokens, think, keep_alive_seconds, .. } = self.config;
         let can_think = card.thinking != Some(false);
-        let room = effort.filter(|_| can_think).map_or(0, Effort::room);
+        let room = effort.filter(|_| can_think).map_or(0, Effort::thinking_tokens);
         let by_effort = effort.map(|effort| ThinkField::from_effort(&self.cards.model, effort));
         let think = by_effort.or(think.map(ThinkField::Switch));
         OllamaOptions {
@@ -106,22 +106,25 @@ impl OllamaModel {
     fn add_advice(&self, error: ModelError) -> ModelError {
         let name = &self.cards.model;
         match error {
-            ModelError::Unreachable { model, detail } if !detail.contains("cannot be sent") => {
-                let detail = format!("{detail}; is Ollama running? Start it: ollama serve");
+            ModelError::Unreachable { model, mut detail }
+                if !detail.text.contains("cannot be sent") =>
+            {
+                detail.text.push_str("; is Ollama running? Start it: ollama serve");
                 ModelError::Unreachable { model, detail }
             }
-            ModelError::Refused { model, detail, lasting } => {
+            ModelError::Refused { model, mut detail, lasting } => {
                 let advice = match () {
-                    () if detail.contains("page not found") => {
+                    () if detail.text.contains("page not found") => {
                         "; is base_url the address of an Ollama server?".to_owned()
                     }
-                    () if detail.starts_with("404") => format!("; fetch it: ollama pull {name}"),
-                    () if detail.contains("does not support tools") => {
+                    () if detail.status == Some(404) => format!("; fetch it: ollama pull {name}"),
+                    () if detail.text.contains("does not support tools") => {
                         "; set tools = \"json\" in the provider's table".to_owned()
                     }
                     () => String::new(),
                 };
-                ModelError::Refused { model, detail: detail + &advice, lasting }
+                detail.text.push_str(&advice);
+                ModelError::Refused { model, detail, lasting }
             }
             other => other,
         }
@@ -177,7 +180,7 @@ impl ServedModel for OllamaModel {
             None => {
                 let detail =
                     "there is no list of models; is base_url the address of an Ollama server?";
-                let (model, detail) = (endpoint.name.clone(), detail.to_owned());
+                let (model, detail) = (endpoint.name.clone(), detail.into());
                 Err(ModelError::Refused { model, detail, lasting: true })
             }
         }

@@ -37,7 +37,7 @@ impl ThinkField {
     pub(super) fn from_effort(model: &str, effort: Effort) -> Self {
         let name = model.rsplit('/').next().unwrap_or(model);
         match effort {
-            effort if name.starts_with("gpt-oss") => Self::Level(effort.max(Effort::Low).word()),
+            effort if name.starts_with("gpt-oss") => Self::Level(effort.max(Effort::Low).as_str()),
             effort => Self::Switch(effort != Effort::Off),
         }
     }

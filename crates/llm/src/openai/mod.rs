@@ -170,7 +170,7 @@ impl ServedModel for OpenAi {
         let Some(meant) = self.find_base_url().await else { return offered };
         let detail = format!("the list of models is at {meant}; write that as base_url");
         let model = self.endpoint.name.clone();
-        Err(ModelError::Refused { model, detail, lasting: true }.into())
+        Err(ModelError::Refused { model, detail: detail.into(), lasting: true }.into())
     }
 
     async fn probe_model(&self) -> Result<ProbeResult, ModelError> {

@@ -335,7 +335,8 @@ fn f33_openai_request_has_the_same_bytes_if_its_messages_keep_their_json() {
     let looks = with_image(&[0xFF, 0xD8, 0xFF, 0xE0, 7]);
     let mut messages = sample_request().messages;
     messages.extend(looks.messages);
-    let lasting = |message| Arc::new(SharedMessage::lasting(SharedMessage::into_message(message)));
+    let lasting =
+        |message| Arc::new(SharedMessage::with_cached_json(SharedMessage::into_message(message)));
     let kept: Messages = messages.clone().into_iter().map(lasting).collect();
     let seen = ModelRequest { messages, images: looks.images, ..sample_request() };
     let blind = ModelRequest { images: BTreeMap::new(), ..seen.clone() };

@@ -149,7 +149,7 @@ impl ThinkingWire {
     /// Tokens that the answer gets for thinking, if its length is limited.
     pub(super) fn thinking_room(self, effort: Option<Effort>, configured: Option<&str>) -> u32 {
         if self == Self::Always {
-            return Effort::High.room();
+            return Effort::High.thinking_tokens();
         }
         let configured = match configured {
             None => Effort::Medium,
@@ -160,10 +160,10 @@ impl ThinkingWire {
             (Self::Never, _) => 0,
             (Self::Words(words), Some(effort)) => match words.word_for(effort) {
                 "none" | "minimal" => 0,
-                word => word.parse().unwrap_or(Effort::High).room(),
+                word => word.parse().unwrap_or(Effort::High).thinking_tokens(),
             },
-            (_, Some(effort)) => effort.room(),
-            (Self::Words(_), None) => configured.room(),
+            (_, Some(effort)) => effort.thinking_tokens(),
+            (Self::Words(_), None) => configured.thinking_tokens(),
             (_, None) => 0,
         }
     }

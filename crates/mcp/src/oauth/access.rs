@@ -266,7 +266,7 @@ impl ServerAccess {
         let replaces = in_file.as_ref().map(|login| login.access_token.clone());
         let stored = self.latest_login(in_file);
         let is_old = |login: &StoredLogin| {
-            old.is_some_and(|old| login.access_token.is(old.expose().as_bytes()))
+            old.is_some_and(|old| login.access_token.equals(old.expose().as_bytes()))
         };
         let login = match (self.config.grant, stored) {
             (_, Some(login)) if !is_old(&login) => return Ok(login.access_token),

@@ -164,7 +164,7 @@ impl PendingLogin {
     }
 
     pub(super) fn is_state(&self, query: &str) -> bool {
-        query_value(query, "state").is_some_and(|state| self.state.is(state.as_bytes()))
+        query_value(query, "state").is_some_and(|state| self.state.equals(state.as_bytes()))
     }
 
     /// Ends the login with the address to which the browser has returned, or its query, and stores

@@ -17,7 +17,7 @@ pub(crate) struct SentTokens(Mutex<VecDeque<Secret>>);
 impl SentTokens {
     pub(crate) fn keep_token(&self, token: &Secret) {
         let mut list = self.0.lock();
-        if !list.iter().any(|one| one.is(token.expose().as_bytes())) {
+        if !list.iter().any(|one| one.equals(token.expose().as_bytes())) {
             list.push_front(token.clone());
             list.truncate(MOST);
         }

@@ -169,7 +169,7 @@ fn parse_mark(begun: &str) -> Option<(ShownMemory, &str)> {
     let id = words.next()?.parse().ok()?;
     let revision = words.next()?.strip_prefix('r')?.parse().ok()?;
     let trust = words.next()?;
-    let trust = Trust::ALL.into_iter().find(|one| one.word() == trust)?;
+    let trust = Trust::ALL.into_iter().find(|one| one.as_str() == trust)?;
     Some((ShownMemory { id, revision, trust }, text.strip_prefix(' ').unwrap_or(text)))
 }
 
@@ -202,7 +202,7 @@ pub(super) fn render_scope(scope: &MemoryScope, state: &ScopeMemories, rest: &[S
 fn push_entry(file: &mut String, memory: &Memory) {
     let Memory { id, text, trust, source, revision, .. } = memory;
     let written = jiff::Timestamp::from_millisecond(source.written_at.0).unwrap_or_default();
-    let (trust, date) = (trust.word(), written.strftime("%F"));
+    let (trust, date) = (trust.as_str(), written.strftime("%F"));
     append_text(file, format_args!("- <!-- {id} r{revision} {trust} {date} "));
     if let Some(person) = &source.said_by {
         // The name must not end the comment.

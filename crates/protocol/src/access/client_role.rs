@@ -35,7 +35,7 @@ impl ClientRole {
 
     /// The word in the configuration.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Observer => "observer",
             Self::Sender => "sender",
@@ -47,6 +47,6 @@ impl ClientRole {
 
 impl fmt::Display for ClientRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.as_str())
     }
 }

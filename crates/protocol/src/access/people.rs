@@ -29,13 +29,13 @@ pub struct PersonId {
 impl PersonId {
     /// The author of a message.
     #[must_use]
-    pub fn of(inbound: &Inbound) -> Self {
-        Self::on(&inbound.address, inbound.sender.id.clone())
+    pub fn from_inbound(inbound: &Inbound) -> Self {
+        Self::from_sender(&inbound.address, inbound.sender.id.clone())
     }
 
     /// A person on the account of a chat.
     #[must_use]
-    pub fn on(chat: &ChatAddress, sender: SenderId) -> Self {
+    pub fn from_sender(chat: &ChatAddress, sender: SenderId) -> Self {
         let ChatAddress { channel, account, .. } = chat.clone();
         Self { channel, account, sender }
     }
@@ -186,7 +186,7 @@ pub enum Decision {
 impl Decision {
     /// The word in the log.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Approved(_) => "approved",
             Self::Denied => "denied",

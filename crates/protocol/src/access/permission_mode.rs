@@ -26,7 +26,7 @@ impl PermissionMode {
 
     /// The word in the log and the command.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Default => "default",
             Self::Ask => "ask",
@@ -54,7 +54,7 @@ impl FromStr for PermissionMode {
     type Err = NoPermissionMode;
 
     fn from_str(word: &str) -> Result<Self, NoPermissionMode> {
-        let found = Self::ALL.into_iter().find(|mode| mode.word().eq_ignore_ascii_case(word));
+        let found = Self::ALL.into_iter().find(|mode| mode.as_str().eq_ignore_ascii_case(word));
         found.ok_or_else(|| NoPermissionMode(word.to_owned()))
     }
 }
@@ -66,8 +66,8 @@ mod tests {
     #[test]
     fn permission_mode_parses_its_words_and_names_them_for_others() {
         for mode in PermissionMode::ALL {
-            assert_eq!(mode.word().to_uppercase().parse(), Ok(mode));
-            assert_eq!(serde_json::json!(mode), mode.word());
+            assert_eq!(mode.as_str().to_uppercase().parse(), Ok(mode));
+            assert_eq!(serde_json::json!(mode), mode.as_str());
         }
         assert!(PermissionMode::ALL.is_sorted(), "the later one is the narrower one");
         let error = "plan".parse::<PermissionMode>().unwrap_err().to_string();

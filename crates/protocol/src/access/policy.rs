@@ -27,7 +27,7 @@ impl Rule {
 
     /// The word in the configuration.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
             Self::Ask => "ask",
@@ -81,7 +81,7 @@ impl<'de> Visitor<'de> for WordOrCases {
     }
 
     fn visit_str<E: Error>(self, word: &str) -> Result<ToolPolicy, E> {
-        let rule = Rule::ALL.into_iter().find(|rule| rule.word() == word);
+        let rule = Rule::ALL.into_iter().find(|rule| rule.as_str() == word);
         let unknown = || E::unknown_variant(word, &["allow", "ask", "deny"]);
         Ok(ToolPolicy { default: Some(rule.ok_or_else(unknown)?), ..ToolPolicy::default() })
     }

@@ -33,7 +33,7 @@ impl Role {
 
     /// The word in the log and in CLI output.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
             Self::Owner => "owner",

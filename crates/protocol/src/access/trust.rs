@@ -42,7 +42,7 @@ impl Trust {
 
     /// The word in the log and in CLI output.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Low => "low",
             Self::User => "user",
@@ -82,7 +82,7 @@ impl Default for LeastTrust {
 
 impl LeastTrust {
     /// Records that text with this trust was read.
-    pub fn lower(&self, trust: Trust) {
+    pub fn lower_to(&self, trust: Trust) {
         self.0.fetch_min(trust as u8, Ordering::AcqRel);
     }
 
@@ -105,7 +105,7 @@ mod tests {
         for (read, then) in
             [(Trust::User, Trust::User), (Trust::Full, Trust::User), (Trust::Low, Trust::Low)]
         {
-            least.clone().lower(read);
+            least.clone().lower_to(read);
             assert_eq!(least.get(), then);
         }
     }

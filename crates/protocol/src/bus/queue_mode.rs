@@ -25,7 +25,7 @@ impl QueueMode {
 
     /// The word in the configuration, the log and the command.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Queue => "queue",
             Self::Collect => "collect",

@@ -102,7 +102,7 @@ impl SessionId {
     ///
     /// # Errors
     /// [`IdError`] if the parts together are longer than an id may be.
-    pub fn of(address: &ChatAddress) -> Result<Self, IdError> {
+    pub fn from_address(address: &ChatAddress) -> Result<Self, IdError> {
         Self::parse(&address.to_string())
     }
 

@@ -14,7 +14,7 @@ fn session_id_parse_accepts_three_or_four_parts() {
     assert_eq!(address.chat.as_str(), "-100123");
     assert_eq!(address.topic.as_ref().map(TopicId::as_str), Some("7"));
     assert_eq!(address.whole_chat().to_string(), "telegram:work:-100123");
-    assert_eq!(SessionId::of(&address), Ok(session));
+    assert_eq!(SessionId::from_address(&address), Ok(session));
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn session_id_of_an_address_refuses_parts_that_are_too_long_together() {
         chat: ChatId::parse(&"9".repeat(250)).unwrap(),
         topic: None,
     };
-    assert_eq!(SessionId::of(&address).unwrap_err().fault, IdFault::TooLong(264));
+    assert_eq!(SessionId::from_address(&address).unwrap_err().fault, IdFault::TooLong(264));
 }
 
 #[test]

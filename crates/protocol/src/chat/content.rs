@@ -124,7 +124,7 @@ impl Content {
     /// Returns the prompt with the wait's id in place of [`WAIT`]. Call it before a channel renders
     /// the prompt: style ranges of rendered text would keep their old offsets.
     #[must_use]
-    pub fn naming(&self, wait: WaitId) -> Self {
+    pub fn with_wait(&self, wait: WaitId) -> Self {
         let mut named = self.clone();
         let put = |text: &mut String| *text = text.replace(WAIT, &wait.to_string());
         put(&mut named.text);

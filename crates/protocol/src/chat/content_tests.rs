@@ -12,7 +12,7 @@ fn saved(path: &str) -> AttachmentSource {
 fn naming_replaces_the_id_in_text_and_choices_only() {
     let choices = vec![Choice::new("Allow {wait}", "/approve {wait} session")];
     let prompt = Content { choices, ..Content::text("`{wait}` of {wait}") };
-    let named = prompt.naming(WaitId(12));
+    let named = prompt.with_wait(WaitId(12));
     let choices = vec![Choice::new("Allow {wait}", "/approve w12 session")];
     assert_eq!(named, Content { choices, ..Content::text("`w12` of w12") });
 }

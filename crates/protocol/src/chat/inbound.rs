@@ -92,7 +92,7 @@ impl ChatKind {
 
     /// The word in the log.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Private => "private",
             Self::Group => "group",
@@ -261,7 +261,7 @@ impl Outcome {
 
     /// The word in the log and in CLI output.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Replied => "replied",
             Self::Error => "error",

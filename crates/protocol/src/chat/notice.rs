@@ -20,7 +20,7 @@ pub enum Reader {
 impl Reader {
     /// The word in the book.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Stranger => "stranger",
             Self::Member => "member",

@@ -49,7 +49,7 @@ impl LastExchanges {
 
     /// Combines two records that are shown as one: the later success and the later failure.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn and_health(self, other: Self) -> Self {
         let at = |failure: &Option<LastFailure>| failure.as_ref().map(|failure| failure.at);
         let is_later = at(&other.failure) > at(&self.failure);
         Self {
@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn last_exchanges_and_takes_the_later_success_and_the_later_failure() {
         let (one, other, both) = (last(Some(5), (1, 0)), last(None, (7, 3)), last(Some(5), (7, 3)));
-        assert_eq!(one.clone().and(other.clone()), both);
-        assert_eq!(other.and(one.clone()), both);
-        assert_eq!(LastExchanges::default().and(one.clone()), one);
+        assert_eq!(one.clone().and_health(other.clone()), both);
+        assert_eq!(other.and_health(one.clone()), both);
+        assert_eq!(LastExchanges::default().and_health(one.clone()), one);
     }
 }

@@ -220,7 +220,7 @@ impl EventMeter {
     }
 
     fn add_failed_request(&mut self, request: &EventFailedRequest) {
-        let mut labels = vec![("error.type", request.failure.code.word().to_owned())];
+        let mut labels = vec![("error.type", request.failure.code.as_str().to_owned())];
         labels.extend(request.failure.model.clone().map(|model| ("model", model)));
         self.count(&FAILED_REQUESTS, labels, 1.0);
     }

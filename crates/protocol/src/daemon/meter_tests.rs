@@ -13,8 +13,11 @@ fn usage(cost: Option<Money>) -> EventDetail {
 
 fn event(milliseconds: i64, kind: EventKind, detail: Option<EventDetail>) -> LogEvent {
     let turn = Some(TurnId(1));
-    let call =
-        kind.word().starts_with("call").then_some(CallId { turn: TurnId(1), step: 0, ordinal: 0 });
+    let call = kind.as_str().starts_with("call").then_some(CallId {
+        turn: TurnId(1),
+        step: 0,
+        ordinal: 0,
+    });
     let (seq, at) = (EventSeq(1), Timestamp(1_800_000_000_000 + milliseconds));
     LogEvent { seq, at, kind, session: None, turn, step: None, call, detail }
 }

@@ -38,7 +38,7 @@ pub struct JobBranch {
 impl JobBranch {
     /// Returns the result of a call; `None` for other calls, and for a failed one.
     #[must_use]
-    pub fn of(call: &LoggedCall) -> Option<Self> {
+    pub fn from_call(call: &LoggedCall) -> Option<Self> {
         value_of(JOB_BRANCH, call)
     }
 }
@@ -64,7 +64,7 @@ pub struct JobCommit {
 impl JobCommits {
     /// Returns the result of a call; `None` for other calls, and for a failed one.
     #[must_use]
-    pub fn of(call: &LoggedCall) -> Option<Self> {
+    pub fn from_call(call: &LoggedCall) -> Option<Self> {
         value_of(JOB_COMMITS, call)
     }
 }

@@ -26,7 +26,7 @@ impl Effort {
 
     /// The word in the configuration, the log and the command.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",
             Self::Low => "low",
@@ -37,7 +37,7 @@ impl Effort {
 
     /// Tokens that an answer gets for thinking, beside those of its text.
     #[must_use]
-    pub fn room(self) -> u32 {
+    pub fn thinking_tokens(self) -> u32 {
         match self {
             Self::Off => 0,
             Self::Low => 4096,
@@ -56,7 +56,7 @@ impl FromStr for Effort {
     type Err = NoEffort;
 
     fn from_str(word: &str) -> Result<Self, NoEffort> {
-        let found = Self::ALL.into_iter().find(|effort| effort.word().eq_ignore_ascii_case(word));
+        let found = Self::ALL.into_iter().find(|effort| effort.as_str().eq_ignore_ascii_case(word));
         found.ok_or_else(|| NoEffort(word.to_owned()))
     }
 }
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn effort_parses_its_words_and_names_them_for_others() {
         for effort in Effort::ALL {
-            assert_eq!(effort.word().to_uppercase().parse(), Ok(effort));
+            assert_eq!(effort.as_str().to_uppercase().parse(), Ok(effort));
         }
         let error = "most".parse::<Effort>().unwrap_err().to_string();
         assert_eq!(error, "unknown effort \"most\"; use off, low, medium or high");

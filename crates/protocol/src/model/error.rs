@@ -1,5 +1,6 @@
 //! The reasons why a model gives no answer.
 
+use std::fmt;
 use std::time::Duration;
 
 /// The reason why a model gave no answer. The text says how to fix it.
@@ -11,7 +12,7 @@ pub enum ModelError {
         /// `provider/model`.
         model: String,
         /// The provider's message.
-        detail: String,
+        detail: ModelErrorDetail,
     },
     /// The model does not exist, its use is unpaid, or the request is unsuitable. The operator can
     /// fix it.
@@ -20,7 +21,7 @@ pub enum ModelError {
         /// `provider/model`.
         model: String,
         /// The provider's message.
-        detail: String,
+        detail: ModelErrorDetail,
         /// `true` in the first two cases: any other request would be refused too.
         lasting: bool,
     },
@@ -30,17 +31,17 @@ pub enum ModelError {
         /// `provider/model`.
         model: String,
         /// The provider's message.
-        detail: String,
+        detail: ModelErrorDetail,
         /// The model's window ([`context`](crate::model::ModelFacts::context)), if it is known or the refusal names it.
         window: Option<u64>,
     },
     /// Too many requests, or the provider is overloaded. A later retry can help.
-    #[error("{model} {} ({detail}); try again {}", trouble(detail), when(*retry_after))]
+    #[error("{model} {} ({detail}); try again {}", trouble(detail.status), when(*retry_after))]
     Busy {
         /// `provider/model`.
         model: String,
         /// The provider's message.
-        detail: String,
+        detail: ModelErrorDetail,
         /// The time for which the provider asks clients to wait.
         retry_after: Option<Duration>,
     },
@@ -50,7 +51,7 @@ pub enum ModelError {
         /// `provider/model`.
         model: String,
         /// The error of the connection.
-        detail: String,
+        detail: ModelErrorDetail,
     },
     /// A timeout: connect, first token, gap between tokens, or total.
     #[error("{model} did not answer in time: {detail}")]
@@ -58,7 +59,7 @@ pub enum ModelError {
         /// `provider/model`.
         model: String,
         /// The exceeded limit and its length.
-        detail: String,
+        detail: ModelErrorDetail,
     },
     /// The answer broke off or is malformed. The provider can fix it.
     #[error("{model} sent an answer that cannot be read: {detail}")]
@@ -66,7 +67,7 @@ pub enum ModelError {
         /// `provider/model`.
         model: String,
         /// The fault in the answer.
-        detail: String,
+        detail: ModelErrorDetail,
     },
 }
 
@@ -97,10 +98,46 @@ impl ModelError {
     }
 }
 
-/// Describes a temporary fault by the status at the beginning of its details.
-fn trouble(detail: &str) -> &'static str {
-    let is_internal = ["500", "501", "502", "504"].iter().any(|status| detail.starts_with(status));
-    if is_internal { "has an internal error" } else { "is busy" }
+/// What a [`ModelError`] adds to its kind. Shown as `429: slow down`, or without the missing part.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModelErrorDetail {
+    /// The HTTP status of the answer; `None` if the error has no answer with a status.
+    pub status: Option<u16>,
+    /// The provider's message or the fault, without secrets. May be empty if there is a status.
+    pub text: String,
+}
+
+impl ModelErrorDetail {
+    /// The detail of an answer with this HTTP status.
+    #[must_use]
+    pub fn with_status(status: u16, text: impl Into<String>) -> Self {
+        Self { status: Some(status), text: text.into() }
+    }
+}
+
+/// The detail of an error without a status.
+impl<T: Into<String>> From<T> for ModelErrorDetail {
+    fn from(text: T) -> Self {
+        Self { status: None, text: text.into() }
+    }
+}
+
+impl fmt::Display for ModelErrorDetail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.status, self.text.as_str()) {
+            (None, text) => f.write_str(text),
+            (Some(status), "") => write!(f, "{status}"),
+            (Some(status), text) => write!(f, "{status}: {text}"),
+        }
+    }
+}
+
+/// Describes a temporary fault by its status.
+fn trouble(status: Option<u16>) -> &'static str {
+    match status {
+        Some(500 | 501 | 502 | 504) => "has an internal error",
+        _ => "is busy",
+    }
 }
 
 /// Describes a delay in words: "in about an hour". `None` is "later".
@@ -139,7 +176,8 @@ mod tests {
         ];
         for (seconds, expected) in table {
             let retry_after = seconds.map(Duration::from_secs);
-            let (model, detail) = ("a/b".to_owned(), "429: slow down".to_owned());
+            let (model, detail) =
+                ("a/b".to_owned(), ModelErrorDetail::with_status(429, "slow down"));
             let error = ModelError::Busy { model, detail, retry_after }.to_string();
             assert_eq!(error, format!("a/b is busy (429: slow down); try again {expected}"));
         }
@@ -147,8 +185,8 @@ mod tests {
 
     #[test]
     fn busy_error_tells_an_internal_error_from_too_many_requests() {
-        for (detail, expected) in [("500: oops", "has an internal error"), ("503: x", "is busy")] {
-            let (model, detail) = ("a/b".to_owned(), detail.to_owned());
+        for (status, expected) in [(500, "has an internal error"), (503, "is busy")] {
+            let (model, detail) = ("a/b".to_owned(), ModelErrorDetail::with_status(status, "oops"));
             let error = ModelError::Busy { model, detail, retry_after: None }.to_string();
             assert!(error.starts_with(&format!("a/b {expected} (")), "{error}");
         }

@@ -160,7 +160,7 @@ impl Serialize for Messages {
 impl SharedMessage {
     /// Makes a message that later requests will share. Caches its JSON.
     #[must_use]
-    pub fn lasting(message: Message) -> Self {
+    pub fn with_cached_json(message: Message) -> Self {
         Self { written: Some(OnceLock::new()), ..Self::from(message) }
     }
 

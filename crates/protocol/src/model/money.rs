@@ -106,7 +106,7 @@ pub struct Price {
 impl Price {
     /// The cost of these tokens.
     #[must_use]
-    pub fn of(&self, usage: Usage) -> Money {
+    pub fn compute_cost(&self, usage: Usage) -> Money {
         let Usage { input, output, cached, cache_written } = usage;
         let plain = input.saturating_sub(cached).saturating_sub(cache_written);
         let parts = [
@@ -148,11 +148,11 @@ mod tests {
     fn price_of_usage_applies_the_cache_prices() {
         let usage = Usage { input: 1_000_000, output: 100_000, cached: 600_000, cache_written: 0 };
         let price = Price { input: 3.0, output: 15.0, ..Price::default() };
-        assert_eq!(price.of(usage), Money::dollars(4.5));
+        assert_eq!(price.compute_cost(usage), Money::dollars(4.5));
         let price = Price { cached: Some(0.3), ..price };
-        assert_eq!(price.of(usage), Money::dollars(1.2 + 0.18 + 1.5));
+        assert_eq!(price.compute_cost(usage), Money::dollars(1.2 + 0.18 + 1.5));
         let usage = Usage { cache_written: 400_000, ..usage };
         let price = Price { cache_write: Some(3.75), ..price };
-        assert_eq!(price.of(usage), Money::dollars(1.5 + 0.18 + 1.5));
+        assert_eq!(price.compute_cost(usage), Money::dollars(1.5 + 0.18 + 1.5));
     }
 }

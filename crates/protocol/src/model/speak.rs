@@ -45,7 +45,7 @@ impl VoiceMode {
 
     /// The word in the configuration, the log and the command.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::On => "on",
             Self::Off => "off",
@@ -63,7 +63,7 @@ impl FromStr for VoiceMode {
     type Err = NoVoiceMode;
 
     fn from_str(word: &str) -> Result<Self, NoVoiceMode> {
-        let found = Self::ALL.into_iter().find(|mode| mode.word().eq_ignore_ascii_case(word));
+        let found = Self::ALL.into_iter().find(|mode| mode.as_str().eq_ignore_ascii_case(word));
         found.ok_or_else(|| NoVoiceMode(word.to_owned()))
     }
 }
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn voice_mode_parses_its_words_and_names_them_for_others() {
         for mode in VoiceMode::ALL {
-            assert_eq!(mode.word().to_uppercase().parse(), Ok(mode));
+            assert_eq!(mode.as_str().to_uppercase().parse(), Ok(mode));
         }
         let error = "loud".parse::<VoiceMode>().unwrap_err().to_string();
         assert_eq!(error, "unknown voice mode \"loud\"; use on, off or auto");

@@ -95,7 +95,7 @@ impl AuditKind {
 
     /// The word in the log and in CLI output.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Started => "started",
             Self::Finished => "finished",

@@ -247,7 +247,7 @@ impl ConsolidationState {
 
     /// The word in the log and in CLI output.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Begun => "begun",
             Self::Done => "done",

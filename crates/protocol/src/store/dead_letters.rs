@@ -104,7 +104,7 @@ impl DeadReason {
 
     /// The word in lists.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Refused => "refused",
             Self::Unconfirmed => "unconfirmed",

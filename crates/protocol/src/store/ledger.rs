@@ -116,7 +116,7 @@ impl Purpose {
 
     /// The word in the log.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Answer => "answer",
             Self::Summary => "summary",

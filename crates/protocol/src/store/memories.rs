@@ -192,7 +192,7 @@ impl MemoryChangeKind {
 
     /// The word in the log and in CLI output.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Written => "written",
             Self::Forgotten => "forgotten",

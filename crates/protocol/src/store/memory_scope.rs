@@ -94,7 +94,7 @@ impl MemoryScope {
 
 impl fmt::Display for MemoryScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = self.kind().word();
+        let word = self.kind().as_str();
         match self {
             Self::Person(person) => write!(f, "{word} {person}"),
             Self::Chat(session) => write!(f, "{word} {session}"),
@@ -110,7 +110,7 @@ impl FromStr for MemoryScope {
         match text.split_once(' ') {
             Some(("person", person)) => Ok(Self::Person(person.parse()?)),
             Some(("chat", session)) => Ok(Self::Chat(session.parse()?)),
-            None if text == ScopeKind::Everyone.word() => Ok(Self::Everyone),
+            None if text == ScopeKind::Everyone.as_str() => Ok(Self::Everyone),
             _ => Err(BadScope::Form(text.chars().take(64).collect())),
         }
     }
@@ -144,7 +144,7 @@ pub enum ScopeKind {
 impl ScopeKind {
     /// The word in the log, in tool arguments and in CLI output.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Person => "person",
             Self::Chat => "chat",
@@ -196,7 +196,7 @@ pub enum ScopeFilter {
 impl ScopeFilter {
     /// Returns `true` if the filter includes a scope.
     #[must_use]
-    pub fn includes(&self, scope: &MemoryScope) -> bool {
+    pub fn includes_scope(&self, scope: &MemoryScope) -> bool {
         match self {
             Self::All => true,
             Self::Only(scopes) => scopes.contains(scope),

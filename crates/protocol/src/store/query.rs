@@ -192,7 +192,7 @@ impl SessionSummary {
 
     /// Removes secrets from the title and cuts it to [`Self::TITLE_CHARS`] characters.
     #[must_use]
-    pub fn presentable(mut self, redactor: &Redactor) -> Self {
+    pub fn with_presentable_title(mut self, redactor: &Redactor) -> Self {
         self.title = self.title.map(|title| redactor.summary(&title, Self::TITLE_CHARS));
         self
     }
@@ -241,7 +241,7 @@ impl SentState {
 
     /// The word in the log and in output.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Dead => "dead",
             Self::Unconfirmed => "unconfirmed",
@@ -362,7 +362,7 @@ impl UsageBy {
 
     /// The word in the command and the method.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Model => "model",
             Self::Session => "session",

@@ -54,7 +54,7 @@ impl SessionGroup {
 
     /// The word in the method.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Other => "other",
             Self::Pinned => "pinned",

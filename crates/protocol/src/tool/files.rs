@@ -86,7 +86,7 @@ pub trait Workspaces: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`FilesError`] if the agent cannot be determined.
-    async fn of(&self, turn: Option<TurnId>) -> Result<Arc<dyn Files>, FilesError>;
+    async fn find_workspace(&self, turn: Option<TurnId>) -> Result<Arc<dyn Files>, FilesError>;
 }
 
 /// The reason why a file of the workspace cannot be used, with its path. The caller reports

@@ -39,7 +39,7 @@ pub enum McpState {
 impl McpState {
     /// The word in JSON and in lists.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Stopped => "stopped",
             Self::Starting => "starting",
@@ -97,7 +97,7 @@ pub enum McpToolState {
 impl McpToolState {
     /// The word in JSON and in lists.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Approved => "approved",
             Self::Changed => "changed",

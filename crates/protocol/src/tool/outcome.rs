@@ -88,7 +88,7 @@ pub struct NewChild {
 impl NewChild {
     /// Makes a child without label and with the parent's profile. The parent waits for its end.
     #[must_use]
-    pub fn awaited(prompt: impl Into<String>) -> Self {
+    pub fn awaited_child(prompt: impl Into<String>) -> Self {
         let (label, agent, mode) = (None, None, ChildMode::Awaited);
         Self { id: None, prompt: prompt.into(), label, agent, mode }
     }
@@ -160,7 +160,7 @@ impl WaitKind {
 
     /// The word in the log and in CLI output.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Approval => "approval",
             Self::Answer => "answer",

@@ -35,7 +35,7 @@ impl Seen {
     /// Returns `true` if one of the texts contains exactly this address, without a continuation.
     /// Such an address reveals only facts that the author of the text knew.
     #[must_use]
-    pub fn has(&self, address: &str) -> bool {
+    pub fn has_address(&self, address: &str) -> bool {
         let goes_on = |c: char| c.is_alphanumeric() || "-._~/?#@!$&*+;=%".contains(c);
         let ends = |rest: &str| {
             // A full stop or the like belongs to the sentence.
@@ -89,15 +89,15 @@ mod tests {
     #[test]
     fn has_finds_only_whole_addresses() {
         for address in ["https://a.example/x?y=1", "https://b.example/z", "https://c.example/"] {
-            assert!(seen().has(address), "{address}");
+            assert!(seen().has_address(address), "{address}");
         }
         for address in
             ["https://a.example/x?y=", "https://a.example/", "https://b.example", "htt", ""]
         {
-            assert!(!seen().has(address), "{address}");
+            assert!(!seen().has_address(address), "{address}");
         }
         let people = vec!["https://a.example/".to_owned()];
-        assert!(Seen { people, ..seen() }.has("https://a.example/"));
+        assert!(Seen { people, ..seen() }.has_address("https://a.example/"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::model::ToolCall;
 use crate::tool::{
     Evidence, Place, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict, WaitRequest,
 };
-use avocet_text::{Redactor, fits, main_argument};
+use avocet_text::{Redactor, fits_pattern, main_argument};
 
 /// The key in the parameters of a tool whose description is untrusted text.
 pub const UNTRUSTED_TOOL: &str = "x-untrusted";
@@ -100,7 +100,7 @@ pub trait Toolbox: fmt::Debug + Send + Sync {
 
     /// Returns `true` if a name in the `allowed-tools` of a skill stands for the tool `name`.
     fn skill_allows(&self, pattern: &str, name: &str) -> bool {
-        fits(pattern, name)
+        fits_pattern(pattern, name)
     }
 
     /// Checks name, role, arguments and policy. `allowed` is a digest of the question that a person

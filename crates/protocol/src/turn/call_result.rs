@@ -56,7 +56,7 @@ impl ResultKind {
 
     /// The word in the log.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Usual => "usual",
             Self::Cut => "cut",

@@ -29,7 +29,7 @@ impl AnswerEnding {
 
     /// The word in the log.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Complete => "complete",
             Self::CutOff => "cut_off",
@@ -39,7 +39,7 @@ impl AnswerEnding {
 
     /// The mark at the end of the text, for people; `None` for a complete text.
     #[must_use]
-    pub fn mark(self) -> Option<&'static str> {
+    pub fn ending_mark(self) -> Option<&'static str> {
         match self {
             Self::Complete => None,
             Self::CutOff => Some(CUT_OFF),
@@ -56,7 +56,7 @@ impl AnswerEnding {
     /// Returns a text without the mark of this end.
     #[must_use]
     pub fn without_mark(self, text: &str) -> &str {
-        let before = self.mark().and_then(|mark| text.trim_end().strip_suffix(mark));
+        let before = self.ending_mark().and_then(|mark| text.trim_end().strip_suffix(mark));
         before.map_or(text, str::trim_end)
     }
 }

@@ -64,7 +64,7 @@ pub enum FailureCode {
 impl FailureCode {
     /// The word in JSON, such as `rate_limited`.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::RateLimited => "rate_limited",
             Self::Quota => "quota",
@@ -99,7 +99,7 @@ impl From<&ModelError> for TurnFailure {
             | ModelError::TimedOut { model, detail }
             | ModelError::BadAnswer { model, detail } => (model, detail),
         };
-        let status = status_in(detail);
+        let status = detail.status;
         let code = match (error, status) {
             (ModelError::Unauthorized { .. }, _) => FailureCode::KeyRefused,
             (ModelError::TooLong { .. }, _) => FailureCode::ContextTooLong,
@@ -112,7 +112,9 @@ impl From<&ModelError> for TurnFailure {
             (ModelError::Refused { .. }, Some(402 | 429)) => FailureCode::Quota,
             // A model that declines in a begun answer has no status.
             (ModelError::Refused { lasting: false, .. }, None) => FailureCode::RefusedByFilter,
-            (ModelError::Refused { .. }, _) if is_filtered(detail) => FailureCode::RefusedByFilter,
+            (ModelError::Refused { .. }, _) if is_filtered(&detail.text) => {
+                FailureCode::RefusedByFilter
+            }
             (ModelError::Refused { .. }, _) => FailureCode::Refused,
         };
         let retry_after_seconds = match error {
@@ -121,12 +123,6 @@ impl From<&ModelError> for TurnFailure {
         };
         Self { code, model: Some(model.clone()), status, retry_after_seconds }
     }
-}
-
-/// Reads the status at the beginning of a detail: `429: slow down`, or `429` alone.
-fn status_in(detail: &str) -> Option<u16> {
-    let status = detail.split_once(':').map_or(detail, |(status, _)| status).parse().ok()?;
-    (100..600).contains(&status).then_some(status)
 }
 
 fn is_filtered(detail: &str) -> bool {
@@ -140,6 +136,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::model::ModelErrorDetail;
 
     #[test]
     fn turn_failure_has_the_code_and_the_status_of_its_model_error() {
@@ -147,7 +144,15 @@ mod tests {
             BadAnswer, ContextTooLong, KeyRefused, Quota, RateLimited, Refused, RefusedByFilter,
             TimedOut, Unavailable,
         };
-        let (model, text) = (|| "a/b".to_owned(), str::to_owned);
+        let model = || "a/b".to_owned();
+        // `429: slow down`, `429`, or a text without a status.
+        let text = |detail: &str| {
+            let (status, text) = detail.split_once(": ").unwrap_or((detail, ""));
+            status.parse().map_or_else(
+                |_| detail.into(),
+                |status| ModelErrorDetail::with_status(status, text),
+            )
+        };
         let busy = |detail: &str, seconds: Option<u64>| ModelError::Busy {
             model: model(),
             detail: text(detail),
@@ -178,12 +183,11 @@ mod tests {
             (refused("400: content_filter", false), RefusedByFilter, Some(400), None),
             (refused("404: no such model", true), Refused, Some(404), None),
             (refused("there is no list of models", true), Refused, None, None),
-            (refused("7: odd", true), Refused, None, None),
         ];
         for (error, code, status, retry_after_seconds) in table {
             let expected = TurnFailure { code, model: Some(model()), status, retry_after_seconds };
             assert_eq!(TurnFailure::from(&error), expected, "{error}");
-            assert_eq!(serde_json::to_value(code).unwrap(), code.word());
+            assert_eq!(serde_json::to_value(code).unwrap(), code.as_str());
         }
     }
 }

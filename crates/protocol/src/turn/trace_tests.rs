@@ -10,7 +10,7 @@ fn events(lines: &str) -> Vec<LogEvent> {
 fn event(line: &str) -> LogEvent {
     let (at, word) = line.split_once(' ').unwrap();
     let (word, id) = word.split_once(' ').unwrap_or((word, "0"));
-    let kind = EventKind::ALL.iter().copied().find(|kind| kind.word() == word).unwrap();
+    let kind = EventKind::ALL.iter().copied().find(|kind| kind.as_str() == word).unwrap();
     let ordinal: u32 = id.parse().unwrap();
     let turn = TurnId(1);
     LogEvent {
@@ -87,13 +87,13 @@ fn shown(spans: &[TraceSpan]) -> Vec<String> {
             format!("model {} {}", answer.is_some(), usage.len())
         }
         TraceWork::FailedRequest { request } => {
-            format!("failed request, {}", request.failure.code.word())
+            format!("failed request, {}", request.failure.code.as_str())
         }
         TraceWork::Tool { call, .. } => format!("tool {}", call.ordinal),
         TraceWork::Paused { .. } => "paused".to_owned(),
         TraceWork::Interrupted => "interrupted".to_owned(),
-        TraceWork::Delivery { state, .. } => state.word().to_owned(),
-        TraceWork::Ended { state, .. } => state.word().to_owned(),
+        TraceWork::Delivery { state, .. } => state.as_str().to_owned(),
+        TraceWork::Ended { state, .. } => state.as_str().to_owned(),
     };
     let end = |span: &TraceSpan| span.end.map_or_else(|| "?".to_owned(), |end| end.0.to_string());
     spans

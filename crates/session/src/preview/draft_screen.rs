@@ -34,17 +34,17 @@ impl PreviewScreen<'_> {
             }
             Ok(Ok(Err(DraftError::Unsupported))) => None,
             Ok(Ok(Err(DraftError::Later(hold)))) => {
-                Some(ShowResult { hold: Some(hold), ..ShowResult::nothing(state.clone()) })
+                Some(ShowResult { hold: Some(hold), ..ShowResult::without_content(state.clone()) })
             }
             Ok(Ok(Err(DraftError::Failed(error)))) => {
                 tracing::debug!(error, "cannot show a draft");
-                Some(ShowResult::nothing(state.clone()))
+                Some(ShowResult::without_content(state.clone()))
             }
             Ok(Err(error)) => {
                 tracing::error!(%error, "the channel panicked while it showed a draft");
                 None
             }
-            Err(_elapsed) => Some(ShowResult::nothing(state.clone())),
+            Err(_elapsed) => Some(ShowResult::without_content(state.clone())),
         }
     }
 }

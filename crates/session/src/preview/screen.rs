@@ -68,14 +68,17 @@ impl PreviewScreen<'_> {
         // The message takes the place of the draft.
         let state = if state == PreviewState::Draft { PreviewState::Nowhere } else { state };
         let (id, platform_id) = match state {
-            PreviewState::Over | PreviewState::Draft => return ShowResult::nothing(state),
+            PreviewState::Over | PreviewState::Draft => return ShowResult::without_content(state),
             PreviewState::In(id, platform_id) => (id, platform_id),
             PreviewState::Unsure(id, platform_id) => {
-                return self.edit_message(id, platform_id, content, false).await.unsure();
+                return self
+                    .edit_message(id, platform_id, content, false)
+                    .await
+                    .with_unsure_message();
             }
             // A preview that would have to wait is skipped.
             PreviewState::Nowhere if self.spare_turn(&content, None).is_err() => {
-                return ShowResult::nothing(PreviewState::Nowhere);
+                return ShowResult::without_content(PreviewState::Nowhere);
             }
             state @ (PreviewState::Nowhere | PreviewState::Complete(..)) => {
                 match outbox.begin_preview(self.turn, part, self.chat, &content).await {
@@ -87,12 +90,18 @@ impl PreviewScreen<'_> {
                         let state = PreviewState::Complete(id, platform_id);
                         return ShowResult { state, content: Some(content), hold: None };
                     }
-                    Ok(Preview::Later) => return ShowResult::nothing(PreviewState::Nowhere),
-                    Ok(Preview::Over) => return ShowResult::nothing(PreviewState::Over),
+                    Ok(Preview::Later) => {
+                        return ShowResult::without_content(PreviewState::Nowhere);
+                    }
+                    Ok(Preview::Over) => return ShowResult::without_content(PreviewState::Over),
                     Err(error) => {
                         tracing::debug!(%error, "there is no preview");
                         let again = error.is_transient();
-                        return ShowResult::nothing(if again { state } else { PreviewState::Over });
+                        return ShowResult::without_content(if again {
+                            state
+                        } else {
+                            PreviewState::Over
+                        });
                     }
                 }
             }
@@ -164,10 +173,14 @@ impl PreviewScreen<'_> {
                 self.record_showing(id, &Showing::Refused { not_before }).await;
                 ShowResult { state, content: None, hold: Some(hold) }
             }
-            Err(SendError::Gone | SendError::Refused(_)) => ShowResult::nothing(PreviewState::Over),
-            Err(SendError::Failed(_) | SendError::Unreachable) => ShowResult::nothing(state),
+            Err(SendError::Gone | SendError::Refused(_)) => {
+                ShowResult::without_content(PreviewState::Over)
+            }
+            Err(SendError::Failed(_) | SendError::Unreachable) => {
+                ShowResult::without_content(state)
+            }
             Err(SendError::Unknown(_) | SendError::Partly(_)) => {
-                ShowResult::nothing(state).unsure()
+                ShowResult::without_content(state).with_unsure_message()
             }
         }
     }

@@ -34,12 +34,12 @@ pub(super) struct ShowResult {
 }
 
 impl ShowResult {
-    pub(super) fn nothing(state: PreviewState) -> Self {
+    pub(super) fn without_content(state: PreviewState) -> Self {
         Self { state, content: None, hold: None }
     }
 
     /// Keeps the message from being complete.
-    pub(super) fn unsure(mut self) -> Self {
+    pub(super) fn with_unsure_message(mut self) -> Self {
         if let PreviewState::In(id, message) = self.state {
             self.state = PreviewState::Unsure(id, message);
         }

@@ -99,7 +99,7 @@ impl EndNotice {
         );
         let hour = parts.clock.now().0 / TOLD_ONCE_IN;
         let notice = Notice::NoAnswerOfOthers.with_text(text);
-        parts.bus.tell_owners(&format!("no-answer {} {hour}", code.word()), &notice).await
+        parts.bus.tell_owners(&format!("no-answer {} {hour}", code.as_str()), &notice).await
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) async fn plan_wait(
 ) -> Result<NewWait, StoreError> {
     let id = parts.with_retry(|| parts.turns.reserve_wait()).await?;
     let asked = request.prompt.as_deref().map(|prompt| match request.kind {
-        WaitKind::Approval | WaitKind::Choice => of_task(turn, prompt.naming(id)),
+        WaitKind::Approval | WaitKind::Choice => of_task(turn, prompt.with_wait(id)),
         // A model wrote this text, so show it unchanged.
         WaitKind::Answer | WaitKind::Child => of_schedule(turn, prompt.clone()),
     });

@@ -68,7 +68,7 @@ pub(super) fn append_row(tx: &Tx<'_>, entry: NewAuditRow<'_>) -> Result<()> {
     let mut row = AuditRow {
         sequence: counted + 1,
         at: tx.now,
-        kind: kind.word().to_owned(),
+        kind: kind.as_str().to_owned(),
         session: session.map(|session| session.to_string()),
         turn: call.map(|call| call.turn.0),
         call: call.map(|call| call.to_string()),
@@ -160,7 +160,7 @@ fn list_rows(db: Db<'_>, filter: &AuditFilter) -> Result<Vec<AuditRow>> {
         params![
             session.as_ref().map(SessionId::as_str),
             since.map(|since| since.0),
-            kind.map(AuditKind::word),
+            kind.map(AuditKind::as_str),
             before.unwrap_or(i64::MAX),
             limit,
         ],
@@ -237,7 +237,7 @@ impl ChainWalk {
         // A roll-back loses the rows before its own row, so their numbers are missing. That is a
         // fault only if one of them was noted outside of the log.
         let noted = self.noted.as_ref().map(|noted| noted.sequence);
-        let is_explained = row.kind == AuditKind::RolledBack.word()
+        let is_explained = row.kind == AuditKind::RolledBack.as_str()
             && noted.is_none_or(|noted| !(last + 1..sequence).contains(&noted));
         if sequence != last + 1 && !is_explained {
             return Err(AuditFault::Missing { first: last + 1, last: sequence - 1 });

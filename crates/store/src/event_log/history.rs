@@ -17,7 +17,7 @@ pub(super) fn history_of(db: Db<'_>, about: &LogEvent) -> Result<Option<EventHis
     let events = match &about.detail {
         Some(EventDetail::Delivery(delivery)) => of_delivery(db, about.seq, delivery.id.0)?,
         // The log has removed the delivery.
-        None if about.kind.word().starts_with("delivery.") => Vec::new(),
+        None if about.kind.as_str().starts_with("delivery.") => Vec::new(),
         _ => of_turn(db, about.seq, turn)?,
     };
     let TurnAncestry { root, parent, call } = ancestry;
@@ -38,7 +38,7 @@ fn ancestry_of(db: Db<'_>, turn: TurnId) -> Result<Option<TurnAncestry>> {
     })?;
     let Some((root, parent)) = found else { return Ok(None) };
     let sql = "SELECT turn, step, ordinal FROM waits WHERE child = ?1 AND kind = ?2 LIMIT 1";
-    let call = db.query_row(sql, params![turn.0, WaitKind::Child.word()], |row| {
+    let call = db.query_row(sql, params![turn.0, WaitKind::Child.as_str()], |row| {
         Ok(CallId {
             turn: TurnId(row.get("turn")?),
             step: row.get("step")?,

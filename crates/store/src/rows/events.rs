@@ -23,6 +23,6 @@ pub(crate) fn set_times(tx: &Tx<'_>, after: EventSeq) -> Result<()> {
 
 /// Records that the log has returned to an earlier state.
 pub(crate) fn rolled_back(tx: &Tx<'_>) -> Result<()> {
-    let kind = EventKind::LogRolledBack.word();
+    let kind = EventKind::LogRolledBack.as_str();
     tx.insert("INSERT INTO events (kind) VALUES (?1)", [kind]).map(drop)
 }

@@ -56,7 +56,12 @@ pub(crate) fn inbound_from_row(row: &Row<'_>) -> RowResult<LoggedInbound> {
                 },
                 key: parse_column(row, at!(INBOUND, "key"))?,
                 content: json_column::<Content>(row, at!(INBOUND, "content"))?,
-                chat: word_column(row, at!(INBOUND, "chat_kind"), &ChatKind::ALL, ChatKind::word)?,
+                chat: word_column(
+                    row,
+                    at!(INBOUND, "chat_kind"),
+                    &ChatKind::ALL,
+                    ChatKind::as_str,
+                )?,
                 written_at: row.get::<_, Option<i64>>(at!(INBOUND, "written_at"))?.map(Timestamp),
                 corrects: parsed_if_any(row, at!(INBOUND, "corrects"))?,
                 from_platform: false,
@@ -108,6 +113,6 @@ pub(crate) fn end_message(tx: &Tx<'_>, id: MessageId, outcome: Outcome) -> Resul
         id,
         "UPDATE inbound SET state = ?2, outcome = ?3 WHERE id = ?1 AND state <> 'done' \
              AND state <> 'dead'",
-        params![id.0, state, outcome.word()],
+        params![id.0, state, outcome.as_str()],
     )
 }

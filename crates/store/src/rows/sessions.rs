@@ -30,9 +30,9 @@ pub(crate) fn choose_setting(
 ) -> Result<()> {
     let (column, value) = match setting {
         SessionSetting::Model(model) => ("model", model.as_deref()),
-        SessionSetting::Effort(effort) => ("effort", effort.map(Effort::word)),
+        SessionSetting::Effort(effort) => ("effort", effort.map(Effort::as_str)),
         SessionSetting::Permissions(PermissionMode::Default) => ("permission_mode", None),
-        SessionSetting::Permissions(mode) => ("permission_mode", Some(mode.word())),
+        SessionSetting::Permissions(mode) => ("permission_mode", Some(mode.as_str())),
     };
     let update = format!("UPDATE sessions SET {column} = ?2 WHERE id = ?1");
     tx.change_rows(&update, params![session.as_str(), value]).map(drop)
@@ -42,7 +42,7 @@ pub(crate) fn choose_setting(
 pub(crate) fn mode_if_any(row: &Row<'_>) -> RowResult<Option<QueueMode>> {
     match row.get_ref("mode")?.data_type() {
         Type::Null => Ok(None),
-        _ => word_column(row, "mode", &QueueMode::ALL, QueueMode::word).map(Some),
+        _ => word_column(row, "mode", &QueueMode::ALL, QueueMode::as_str).map(Some),
     }
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn queue_mode(db: Db<'_>, session: &SessionId, default: QueueMode) ->
     let found = db.query_row(
         "SELECT mode FROM sessions WHERE id = ?1 AND mode IS NOT NULL",
         [session.as_str()],
-        |row| word_column(row, "mode", &QueueMode::ALL, QueueMode::word),
+        |row| word_column(row, "mode", &QueueMode::ALL, QueueMode::as_str),
     )?;
     Ok(found.unwrap_or(default))
 }

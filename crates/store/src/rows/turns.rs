@@ -60,7 +60,7 @@ impl ToSql for TurnIds {
 pub(crate) fn insert_turn(tx: &Tx<'_>, session: &SessionId, state: TurnState) -> Result<TurnId> {
     let id = tx.insert(
         "INSERT INTO turns (session, state, started_at) VALUES (?1, ?2, ?3)",
-        params![session.as_str(), state.word(), tx.now.0],
+        params![session.as_str(), state.as_str(), tx.now.0],
     )?;
     Ok(TurnId(id.unwrap_or_default()))
 }
@@ -212,5 +212,5 @@ pub(crate) fn child_mode(row: &Row<'_>) -> RowResult<ChildMode> {
 }
 
 pub(crate) fn turn_state(row: &Row<'_>) -> RowResult<TurnState> {
-    word_column(row, "state", &TurnState::ALL, TurnState::word)
+    word_column(row, "state", &TurnState::ALL, TurnState::as_str)
 }

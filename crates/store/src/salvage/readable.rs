@@ -37,7 +37,7 @@ const COLUMNS: [(&str, Check); 25] = [
     ("key", can_parse::<DedupeKey>),
     ("may_grant", is_json::<Grant>),
     ("message", is_json::<NewInbound>),
-    ("mode", |text| QueueMode::ALL.iter().any(|mode| mode.word() == text)),
+    ("mode", |text| QueueMode::ALL.iter().any(|mode| mode.as_str() == text)),
     ("permission_mode", can_parse::<PermissionMode>),
     ("platform_id", can_parse::<PlatformId>),
     ("reasoning", is_json::<Reasoning>),

@@ -153,7 +153,7 @@ impl BackgroundPrograms {
             table.programs.values().filter(|program| program.details.session == context.session);
         own.map(|program| {
             // The command carries the trust level of the turn that wrote it.
-            context.read.lower(program.least_trust());
+            context.read.lower_to(program.least_trust());
             let mut listed = program.state_json(now);
             listed.insert("unread_bytes".to_owned(), program.unread_bytes().into());
             Value::Object(listed)
@@ -198,7 +198,7 @@ impl BackgroundPrograms {
         // The state was read before the output, so a report of the end includes all output. Read
         // the output before its trust, too.
         report.insert("output".to_owned(), program.read().into());
-        context.read.lower(program.least_trust());
+        context.read.lower_to(program.least_trust());
         if report["running"] == false {
             self.programs.lock().programs.retain(|_, kept| !Arc::ptr_eq(kept, program));
         }

@@ -33,7 +33,7 @@ pub(super) fn list_memories(memories: &[Memory], nothing: &str) -> ToolOutcome {
 fn memory_line(memory: &Memory) -> String {
     let at = jiff::Timestamp::from_millisecond(memory.source.written_at.0).unwrap_or_default();
     let date = at.strftime("%F");
-    format!("{} ({}, {date}): {}", memory.id, memory.scope.kind().word(), memory.text)
+    format!("{} ({}, {date}): {}", memory.id, memory.scope.kind().as_str(), memory.text)
 }
 
 pub(super) fn parse_id(id: &str) -> Result<MemoryId, ToolError> {

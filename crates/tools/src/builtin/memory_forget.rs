@@ -54,7 +54,9 @@ impl Tool for MemoryForget {
         let memory = self.memories.memory(id).await.map_err(|error| failed_store(&error))?;
         // A memory of another scope is not even confirmed to exist.
         let memory = memory
-            .filter(|memory| !memory.forgotten && readable_scopes(context).includes(&memory.scope))
+            .filter(|memory| {
+                !memory.forgotten && readable_scopes(context).includes_scope(&memory.scope)
+            })
             .ok_or_else(|| ToolError::ExecutionFailed(format!("there is no memory {id} here")))?;
         memory
             .scope

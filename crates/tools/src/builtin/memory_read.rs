@@ -64,7 +64,7 @@ impl Tool for MemoryRead {
         for id in &ids {
             let memory =
                 self.memories.memory(parse_id(id)?).await.map_err(|error| failed_store(&error))?;
-            found.extend(memory.filter(|one| !one.forgotten && scopes.includes(&one.scope)));
+            found.extend(memory.filter(|one| !one.forgotten && scopes.includes_scope(&one.scope)));
         }
         Ok(list_memories(&found, "there are no such memories here"))
     }

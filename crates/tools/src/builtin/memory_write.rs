@@ -96,7 +96,7 @@ impl Tool for MemoryWrite {
         if let Some(id) = self.find_known(&text, &scope, arguments.scope, context).await? {
             return Ok(json!(format!("already known as {id}")).into());
         }
-        let value = json!(format!("remembered ({}): {text}", scope.kind().word()));
+        let value = json!(format!("remembered ({}): {text}", scope.kind().as_str()));
         let write = LogWrite::Remember { scope, text };
         Ok(ToolOutcome::Finished(ToolOutput::with_writes(value, vec![write])))
     }

@@ -148,7 +148,7 @@ impl ProgramRunner {
         }
         let (read, aside) = watched.settle_changes().await;
         // Before the error return: an error text may contain data that the program read.
-        context.read.lower(read);
+        context.read.lower_to(read);
         let ran = match ran {
             Ok(ran) => ran,
             Err(SandboxError::NoProgram(name)) => return Err(ProgramError::Missing(name)),

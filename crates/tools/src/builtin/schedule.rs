@@ -178,7 +178,7 @@ impl ScheduleTool {
     fn schedule_row(&self, one: &Schedule) -> serde_json::Value {
         let next = match (one.state, one.next_at) {
             (ScheduleState::Active, Some(next)) => self.calendar.words(&one.rule, next),
-            (state, _) => state.word().to_owned(),
+            (state, _) => state.as_str().to_owned(),
         };
         json!({
             "id": one.id,

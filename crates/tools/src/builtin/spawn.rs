@@ -89,7 +89,7 @@ impl Tool for SpawnTool {
         }
         let agent = agent.filter(|name| !name.trim().is_empty());
         let agent = agent.map(|name| self.check_profile(&name)).transpose()?;
-        let child = NewChild { label, agent, ..NewChild::awaited(task) };
+        let child = NewChild { label, agent, ..NewChild::awaited_child(task) };
         if !background {
             return Ok(ToolOutcome::Waiting(WaitRequest {
                 kind: WaitKind::Child,

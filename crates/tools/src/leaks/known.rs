@@ -112,7 +112,7 @@ impl<'a> KnownHosts<'a> {
 
     /// Returns `true` if an address occurred word for word in the text read or said.
     pub(super) fn has_read(&self, address: &str) -> bool {
-        self.seen.has(address)
+        self.seen.has_address(address)
     }
 
     /// Returns `true` if a link to a host may be shown to a person without a question.
@@ -128,7 +128,8 @@ impl<'a> KnownHosts<'a> {
         if self.is_named(host) || self.reached.contains(host) {
             return None;
         }
-        let is_read = self.seen.has(url) || (!urls::carries_data(url) && self.seen.mentions(host));
+        let is_read =
+            self.seen.has_address(url) || (!urls::carries_data(url) && self.seen.mentions(host));
         let is_own_link = is_read && self.is_on_known_site(host);
         if !is_own_link && !self.found.contains(url_read.as_str()) {
             return Some(NewHost::Unnamed);

@@ -2,7 +2,7 @@
 //! starts. It only takes tools away: roles, policy and approvals stay as they are.
 
 use avocet_protocol::tool::{SkillCall, SkillLimit, ToolContext, UPDATE_PLAN, USE_SKILL};
-use avocet_text::fits;
+use avocet_text::fits_pattern;
 
 use super::ToolRegistry;
 use crate::aliases;
@@ -68,7 +68,7 @@ impl ToolRegistry {
 #[must_use]
 pub fn allows_tool(pattern: &str, name: &str) -> bool {
     let others = STANDS_FOR.iter().find(|(other, _)| other.eq_ignore_ascii_case(pattern));
-    fits(pattern, name)
+    fits_pattern(pattern, name)
         || others.is_some_and(|(_, ours)| ours.contains(&name))
         || aliases::tool_of_alias(pattern) == Some(name)
 }

@@ -24,7 +24,7 @@ async fn spawn_waits_for_a_child_with_its_task_label_and_profile() {
     let (label, agent) = (Some("counting".to_owned()), Some("reviewer".to_owned()));
     assert_eq!(
         wait.writes,
-        [LogWrite::Spawn(NewChild { label, agent, ..NewChild::awaited("count") })]
+        [LogWrite::Spawn(NewChild { label, agent, ..NewChild::awaited_child("count") })]
     );
 }
 

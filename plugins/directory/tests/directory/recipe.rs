@@ -25,7 +25,7 @@ fn chapter_shows_the_files_of_the_channel() {
 
 #[test]
 fn chapter_shows_the_line_in_the_registry() {
-    let begin = "    ChannelKind::of::<avocet_directory::DirectoryConfig>";
+    let begin = "    ChannelKind::for_config::<avocet_directory::DirectoryConfig>";
     let line = |text: &'static str| text.lines().find(|line| line.starts_with(begin));
     assert!(line(CHAPTER).is_some() && line(CHAPTER) == line(REGISTRY), "the lines differ");
 }

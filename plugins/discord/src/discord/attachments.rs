@@ -20,7 +20,7 @@ use crate::routes::Route;
 const FILE_SERVERS: [&str; 2] = ["cdn.discordapp.com", "media.discordapp.net"];
 
 /// Returns the attachments of a message, and of the message that it forwards.
-pub(crate) fn of(message: &Message) -> Vec<Attachment> {
+pub(crate) fn from_message(message: &Message) -> Vec<Attachment> {
     sent(message).map(|sent| attachment(message, sent)).collect()
 }
 

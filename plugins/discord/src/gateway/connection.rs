@@ -135,7 +135,7 @@ impl OpenConnection<'_, '_> {
             let wait = self.update_presence().await?;
             let deadline = self.heartbeat.until_deadline(clock.elapsed());
             let wait = wait.map_or(deadline, |wait| wait.min(deadline));
-            self.gateway.discord.health.watch.expect(wait);
+            self.gateway.discord.health.watch.expect_within(wait);
             let read = tokio::select! {
                 biased;
                 () = clock.sleep(wait) => None,
@@ -259,7 +259,7 @@ impl OpenConnection<'_, '_> {
         let mut sending = std::pin::pin!(events.send_async(event));
         loop {
             let wait = self.heartbeat.until_heartbeat(clock.elapsed());
-            self.gateway.discord.health.watch.expect(wait);
+            self.gateway.discord.health.watch.expect_within(wait);
             tokio::select! {
                 biased;
                 sent = &mut sending => {

@@ -57,7 +57,7 @@ impl<'a, 'r> MessageStages<'a, 'r> {
     fn note_accepted(&mut self, inbound: &Inbound) {
         let (receiver, message) = (&mut *self.receiver, self.message);
         let channel = message.channel_id;
-        receiver.reactions.forget(&channel);
+        receiver.reactions.forget_chat(&channel);
         receiver.recent.forget_messages(&channel, |id| *id <= message.id);
         receiver.recent.note_context(message.id, inbound.content.earlier.clone());
         let emojis = &receiver.discord.settings.reactions;

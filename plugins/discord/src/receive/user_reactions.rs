@@ -63,6 +63,6 @@ impl Receiver<'_> {
         let names = [&event.member["nick"], &user["global_name"], &user["username"]];
         let name = names.iter().find_map(|name| name.as_str()).unwrap_or("somebody").to_owned();
         let (message, user) = (event.message_id, event.user_id.get());
-        self.reactions.add(event.channel_id, UserReaction { message, user, name, emoji });
+        self.reactions.add_reaction(event.channel_id, UserReaction { message, user, name, emoji });
     }
 }

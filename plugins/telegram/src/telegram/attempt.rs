@@ -48,7 +48,7 @@ impl<'a> Attempt<'a> {
     /// Composes the text of the message with its extra lines.
     fn composed(mut self) -> Result<Self, SendError> {
         let Self { delivery, edited, lost, .. } = &self;
-        let mut text = Styled::of(&delivery.content);
+        let mut text = Styled::from_content(&delivery.content);
         if let Some(lost) = lost {
             text = below(lost.line(), text);
         }
@@ -61,12 +61,12 @@ impl<'a> Attempt<'a> {
     }
 
     pub(crate) fn topic(&self) -> Option<ThreadId> {
-        topic::of(&self.delivery.address).filter(|_| self.lost.is_none())
+        topic::thread_of_chat(&self.delivery.address).filter(|_| self.lost.is_none())
     }
 
     /// Adds the topic of direct messages to a request.
     pub(crate) fn in_topic<P>(&self, payload: P) -> InDirectTopic<P> {
-        let direct_messages_topic_id = DirectTopic::of(&self.delivery.address);
+        let direct_messages_topic_id = DirectTopic::from_chat(&self.delivery.address);
         InDirectTopic { payload, direct_messages_topic_id }
     }
 
@@ -99,7 +99,7 @@ impl<'a> Attempt<'a> {
         telegram: &Telegram,
         fault: &BotApiError,
     ) -> Result<Self, SendError> {
-        match (fault, TopicLoss::of(fault)) {
+        match (fault, TopicLoss::from_fault(fault)) {
             (BotApiError::Moved(new), _) if *new != self.place.chat => {
                 self.place = ChatPlace::moved_to(*new);
                 Ok(self)

@@ -100,11 +100,11 @@ impl Telegram {
         if !self.pace.spare_request(&chat.chat) {
             return Err(DraftError::Later(PAUSE));
         }
-        let text = Styled::of(content);
+        let text = Styled::from_content(content);
         let entities = entities_of(&text).map_err(|_| DraftError::Unsupported)?;
         let request = SendMessageDraft {
             chat_id: place.chat,
-            message_thread_id: topic::of(chat),
+            message_thread_id: topic::thread_of_chat(chat),
             draft_id: turn.0,
             text: text.text,
             entities,

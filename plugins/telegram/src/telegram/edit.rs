@@ -21,7 +21,7 @@ use crate::topic::{self, TopicLoss};
 /// Returns `true` if an edit failed because the message is gone or no longer editable.
 pub(crate) fn is_gone(fault: &BotApiError) -> bool {
     let gone = ["message to edit not found", "message can't be edited", "MESSAGE_ID_INVALID"];
-    gone.iter().any(|text| fault.contains(text)) || TopicLoss::of(fault).is_some()
+    gone.iter().any(|text| fault.contains(text)) || TopicLoss::from_fault(fault).is_some()
 }
 
 impl Telegram {
@@ -54,7 +54,7 @@ impl Telegram {
     /// parameter for a topic of direct messages.
     pub(crate) async fn show_typing(&self, chat: &ChatAddress) {
         let Ok(place) = self.place(chat) else { return };
-        if DirectTopic::of(chat).is_some() {
+        if DirectTopic::from_chat(chat).is_some() {
             return;
         }
         if self.drafts.is_shown(chat, self.clock.elapsed()) || !self.pace.spare_request(&chat.chat)
@@ -62,7 +62,7 @@ impl Telegram {
             return;
         }
         let mut request = SendChatAction::new(place.chat, ChatAction::Typing);
-        if let Some(topic) = topic::of(chat) {
+        if let Some(topic) = topic::thread_of_chat(chat) {
             request = request.message_thread_id(topic);
         }
         if let Err(error) = self.api.call::<IgnoredAny, _>(request).await {

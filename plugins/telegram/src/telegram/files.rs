@@ -53,7 +53,7 @@ pub(crate) enum ShownAs {
 
 impl ShownAs {
     /// Returns the form that fits the first bytes of a file.
-    pub(crate) fn of(attachment: &Attachment, file: &LoadedFile) -> Self {
+    pub(crate) fn for_attachment(attachment: &Attachment, file: &LoadedFile) -> Self {
         let bytes = &file.bytes;
         let has = |start: &[u8]| bytes.starts_with(start);
         let brand = bytes.get(4..12).unwrap_or_default();
@@ -92,7 +92,8 @@ impl Telegram {
             return Err(SendError::Refused(why.to_owned()));
         };
         let attempt = Attempt::new(self, delivery)?;
-        let mut upload = Upload { attempt, file, shown_as: ShownAs::of(attachment, file) };
+        let mut upload =
+            Upload { attempt, file, shown_as: ShownAs::for_attachment(attachment, file) };
         loop {
             match self.upload(&upload).await {
                 Ok(message) => return Ok(upload.attempt.receipt(message)),
@@ -136,7 +137,7 @@ impl Attempt<'_> {
         if let Some(topic) = self.topic() {
             form = form.text("message_thread_id", topic.to_string());
         }
-        if let Some(topic) = DirectTopic::of(&self.delivery.address) {
+        if let Some(topic) = DirectTopic::from_chat(&self.delivery.address) {
             form = form.text("direct_messages_topic_id", topic.number().to_string());
         }
         if let Some(replied) = self.reply_to() {

@@ -77,7 +77,7 @@ impl Telegram {
         let forms: Vec<ShownAs> = attachments
             .iter()
             .zip(&delivery.files)
-            .map(|(one, file)| ShownAs::of(one, file))
+            .map(|(one, file)| ShownAs::for_attachment(one, file))
             .collect();
         if sent.is_none()
             && fit_together(&forms)

@@ -147,7 +147,7 @@ impl Telegram {
 
 /// Returns `true` if a plain message may succeed where a rich one was refused.
 fn is_about_rich(fault: &BotApiError) -> bool {
-    let is_about_chat = TopicLoss::of(fault).is_some() || edit::is_gone(fault);
+    let is_about_chat = TopicLoss::from_fault(fault).is_some() || edit::is_gone(fault);
     (fault.has_code(400) || fault.has_code(404)) && !is_about_chat
 }
 

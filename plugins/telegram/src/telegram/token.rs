@@ -67,7 +67,7 @@ impl Telegram {
             );
         }
         let count = token.refusals;
-        self.health.fails(&format!("{error} (refused {})", times(count)));
+        self.health.record_failure(&format!("{error} (refused {})", times(count)));
         wait
     }
 
@@ -91,7 +91,7 @@ impl Telegram {
             tracing::info!(%account, "Telegram accepts the token again; it was refused {refused}");
             (token.refusals, token.held_until) = (0, Duration::ZERO);
             token.waits.reset_delay();
-            self.health.works();
+            self.health.record_success();
         }
     }
 }

@@ -71,7 +71,7 @@ impl Telegram {
         let name = names.collect::<Vec<_>>().join(" ");
         for emoji in reaction.added() {
             let (message, name) = (message.clone(), name.clone());
-            notes.add(chat.clone(), UserReaction { message, user, name, emoji });
+            notes.add_reaction(chat.clone(), UserReaction { message, user, name, emoji });
         }
     }
 
@@ -102,7 +102,7 @@ impl Telegram {
     /// Notes a message that is in the log, together with the reactions that came with it.
     pub(crate) fn note_received(&self, message: &ReceivedMessage) {
         let ReceivedMessage { address, key } = message;
-        self.user_reactions.0.lock().forget(address);
+        self.user_reactions.0.lock().forget_chat(address);
         self.reactions.note_received(address, key, self.clock.elapsed());
     }
 }

@@ -87,7 +87,7 @@ async fn open_client(
 ) -> Result<(Configuration, Arc<McpClient>), Failure> {
     let configuration = Configuration::load(context, ConfigurationUse::Log)?;
     let table = format!("{}.{server}.", registry::MCP_SERVERS);
-    let mut unresolved = configuration.document.unresolved().iter();
+    let mut unresolved = configuration.document.unresolved_values().iter();
     if let Some(one) = unresolved.find(|one| one.key.starts_with(&table)) {
         return Err(one.error.clone().into());
     }

@@ -143,7 +143,7 @@ fn list_text(rows: &[ListRow], has_daemon: bool) -> String {
 fn row_cells(ListRow { name, reached_by, status }: &ListRow, has_daemon: bool) -> [String; 4] {
     let state = match (status, reached_by) {
         (Some(_), None) => "removed; still in use",
-        (Some(status), _) => status.state.word(),
+        (Some(status), _) => status.state.as_str(),
         (None, _) if has_daemon => "new; not in use yet",
         (None, _) => "",
     };

@@ -38,7 +38,7 @@ pub(super) async fn run(
         let message = format!("there is no provider {name:?}; the configuration has {known}");
         return Err(Failure::new(Exit::Configuration, message));
     }
-    let catalogue = Models::of(&configuration, context.clock.clone())?.catalogue();
+    let catalogue = Models::from_configuration(&configuration, context.clock.clone())?.catalogue();
     let asked = known.into_iter().filter(|name| only.as_ref().is_none_or(|only| only == *name));
     let lists = asked.map(async |provider| {
         let models = list_offered(context, &configuration, provider, &catalogue).await;
@@ -62,7 +62,9 @@ async fn list_offered(
 ) -> Result<Vec<OfferedModel>, String> {
     let document = &configuration.document;
     let table = format!("providers.{provider}.");
-    if let Some(missing) = document.unresolved().iter().find(|one| one.key.starts_with(&table)) {
+    if let Some(missing) =
+        document.unresolved_values().iter().find(|one| one.key.starts_with(&table))
+    {
         return Err(format!("not asked: {}", missing.error.message));
     }
     let made = registry::unnamed_model(document, provider, context.clock.clone());

@@ -17,7 +17,8 @@ pub(super) fn session_markdown(
 ) -> String {
     let mut text = format!("# {session}\n");
     for turn in turns {
-        let (id, began, state) = (turn.id, format_moment(turn.started_at, zone), turn.state.word());
+        let (id, began, state) =
+            (turn.id, format_moment(turn.started_at, zone), turn.state.as_str());
         push_line(&mut text, &format!("\n## {id}, {began}, {state}"));
         match &turn.origin {
             Origin::Messages(messages) => {

@@ -126,7 +126,7 @@ fn findings(skill: &FoundSkill, tools: &[String]) -> Vec<Finding> {
             &format!(
                 "its trust level is {}, so it is not used. Read it; if it is good, run: avocet \
                     trust --believe FILE",
-                trust.word()
+                trust.as_str()
             ),
         )),
         SkillState::Broken(problems) => {

@@ -85,7 +85,7 @@ pub(super) fn list(rows: &[SkillRow]) -> String {
     table.to_string()
 }
 
-pub(super) fn one(row: &SkillRow) -> String {
+pub(super) fn skill_report(row: &SkillRow) -> String {
     let mut text = format!("{} ({})\n", row.name, row.source.as_word());
     let mut line = |key: &str, value: &str| {
         if !value.is_empty() {

@@ -181,7 +181,7 @@ fn conversation_rows(sessions: &[SessionSummary], now: Timestamp, width: u16) ->
     let is_wide = width >= WIDE;
     let row = |session: &SessionSummary| {
         let SessionSummary { session, turns, used_at, open, .. } = session;
-        let state = open.map_or("", TurnState::word);
+        let state = open.map_or("", TurnState::as_str);
         let mut cells = vec![Cell::from(printable_text(session.as_str())), Cell::from(state)];
         if is_wide {
             cells.extend([Cell::from(thousands(*turns)), Cell::from(format_age(*used_at, now))]);

@@ -54,12 +54,12 @@ async fn check_provider(
     let document = &examiner.configuration.document;
     let table = format!("providers.{provider}");
     let unresolved =
-        document.unresolved().iter().find(|one| one.key.starts_with(&format!("{table}.")));
+        document.unresolved_values().iter().find(|one| one.key.starts_with(&format!("{table}.")));
     if let Some(check) = unresolved.and_then(|one| examiner.unresolved(name, &one.key)) {
         return vec![check];
     }
     let made = match model {
-        Some(model) => examiner.models.made(model).map_err(|error| error.to_string()),
+        Some(model) => examiner.models.find_model(model).map_err(|error| error.to_string()),
         None => registry::unnamed_model(document, provider, examiner.clock.clone())
             .map_err(|error| error.to_string()),
     };
@@ -115,7 +115,7 @@ async fn probe_model(
     let probed = within(examiner.clock.as_ref(), LIMIT, model.probe_model()).await;
     probed.unwrap_or_else(|_| {
         let detail = format!("no answer within {} s", LIMIT.as_secs());
-        Err(ModelError::TimedOut { model: name.to_owned(), detail })
+        Err(ModelError::TimedOut { model: name.to_owned(), detail: detail.into() })
     })
 }
 
@@ -133,7 +133,7 @@ async fn each_key(
     for place in 0..keys {
         // The models of a running daemon keep their own keys.
         let made = match model {
-            Some(model) => examiner.models.separate(model).map_err(|error| error.to_string()),
+            Some(model) => examiner.models.make_separate(model).map_err(|error| error.to_string()),
             None => registry::unnamed_model(document, provider, examiner.clock.clone())
                 .map_err(|error| error.to_string()),
         };

@@ -80,13 +80,13 @@ pub(crate) struct SortedChanges {
 impl SortedChanges {
     /// Returns the names of MCP servers whose tables have changed.
     pub(crate) fn mcp_servers(&self) -> BTreeSet<String> {
-        let in_table = self.live.iter().filter(|key| key.fits(MCP_SERVERS));
+        let in_table = self.live.iter().filter(|key| key.starts_like(MCP_SERVERS));
         in_table.filter_map(|key| key.names().get(2).cloned()).collect()
     }
 
     /// Returns `true` if a key in one of these tables is to be used at once.
-    pub(crate) fn has(&self, tables: &[&str]) -> bool {
-        self.live.iter().any(|key| tables.iter().any(|table| key.fits(table)))
+    pub(crate) fn has_tables(&self, tables: &[&str]) -> bool {
+        self.live.iter().any(|key| tables.iter().any(|table| key.starts_like(table)))
     }
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn sort_changes(
 }
 
 fn effect_of(key: &KeyPath) -> ReloadEffect {
-    let known = EFFECTS.iter().find(|(pattern, _)| key.fits(pattern));
+    let known = EFFECTS.iter().find(|(pattern, _)| key.starts_like(pattern));
     known.map_or(Restart, |(_, effect)| *effect)
 }
 
@@ -125,7 +125,7 @@ fn effect_of(key: &KeyPath) -> ReloadEffect {
 fn moves_an_agent(keys: &[KeyPath], running: &ConfigDocument, document: &ConfigDocument) -> bool {
     keys.iter().filter(|key| effect_of(key) == Restart).any(|key| {
         let [agents, name, _, ..] = key.names() else { return false };
-        let table = KeyPath::of(&[agents.as_str(), name.as_str()]);
+        let table = KeyPath::from_names(&[agents.as_str(), name.as_str()]);
         agents == "agents" && (running.value(&table).is_none() || document.value(&table).is_none())
     })
 }
@@ -157,7 +157,7 @@ fn account_change(
 /// Returns the tables that wait for the restart with a changed sandbox. Tools that are permitted
 /// now may count on it.
 fn waits_for_sandbox(keys: &[KeyPath]) -> &'static [&'static str] {
-    let has = |pattern: &str| keys.iter().any(|key| key.fits(pattern));
+    let has = |pattern: &str| keys.iter().any(|key| key.starts_like(pattern));
     match (has("sandbox"), has("agents.*.tools")) {
         (true, true) => &["tools", "agents"],
         (true, false) => &["tools"],
@@ -180,7 +180,7 @@ fn account_of<'c>(
 
 fn is_access_key(key: &KeyPath, account: &ConfiguredChannel) -> bool {
     let table = &account.table;
-    table.access_keys.iter().any(|pattern| key.fits(&format!("{}.{pattern}", table.path)))
+    table.access_keys.iter().any(|pattern| key.starts_like(&format!("{}.{pattern}", table.path)))
 }
 
 #[cfg(test)]

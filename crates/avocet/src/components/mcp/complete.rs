@@ -74,7 +74,7 @@ fn add_hosts(server: &mut ServerTable, runner: &PackageRunner, program: &Path) -
     }
     server.hosts = runner.hosts(program);
     if server.hosts.is_empty() {
-        return Some(format!("{}; --host HOST does so", runner.need()));
+        return Some(format!("{}; --host HOST does so", runner.describe_need()));
     }
     let hosts = server.hosts.join(", ");
     Some(format!("added the host of its package registry to `hosts`: {hosts}"))

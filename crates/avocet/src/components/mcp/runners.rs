@@ -66,7 +66,7 @@ impl PackageRunner {
     }
 
     /// Says what the program waits for without `hosts`.
-    pub(crate) fn need(&self) -> String {
+    pub(crate) fn describe_need(&self) -> String {
         let index = match self.index {
             PackageIndex::Npm => "the npm registry",
             PackageIndex::Python => "the Python package index, and of its files,",

@@ -45,7 +45,7 @@ pub(super) struct DirectoryEvents(Option<AsyncFd<OwnedFd>>);
 
 impl DirectoryEvents {
     /// Starts to watch. Without a directory, no event comes.
-    pub(super) fn of(watch: &FileWatch) -> Self {
+    pub(super) fn watch_directory(watch: &FileWatch) -> Self {
         let directory = watch.path.as_deref().and_then(Path::parent);
         let events = directory.map(Self::open).transpose();
         Self(events.unwrap_or_else(|error| {
@@ -108,7 +108,7 @@ impl FileWatch {
     /// Returns `true` if the file has changed and the change has settled.
     pub(super) async fn has_changed(&mut self) -> bool {
         let Some(path) = &self.path else { return false };
-        let stamp = FileStamp::of(path);
+        let stamp = FileStamp::read_stamp(path);
         if self.found.is_none() && self.looked_at == stamp {
             return false;
         }
@@ -125,7 +125,7 @@ impl FileWatch {
     }
 
     /// Notes that the file is read now.
-    pub(super) async fn note(&mut self) {
+    pub(super) async fn note_content(&mut self) {
         let Some(path) = &self.path else { return };
         self.known = read_content(path).await;
         self.found = None;
@@ -133,7 +133,7 @@ impl FileWatch {
 }
 
 impl FileStamp {
-    fn of(path: &Path) -> Option<Self> {
+    fn read_stamp(path: &Path) -> Option<Self> {
         let found = fs::metadata(path).ok()?;
         Some(Self {
             inode: found.ino(),
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(looks(&mut watch, 2).await, [false, false], "the old content is back");
         fs::remove_file(&path).unwrap();
         assert_eq!(looks(&mut watch, 2).await, [false, true]);
-        watch.note().await;
+        watch.note_content().await;
         assert_eq!(looks(&mut watch, 1).await, [false]);
         write("a = 1\n");
         assert_eq!(looks(&mut watch, 2).await, [false, true]);
@@ -207,7 +207,7 @@ mod tests {
     async fn next_look_waits_for_the_whole_settling_time_in_spite_of_events() {
         let (_directory, path, mut watch) = watched();
         let clock = ManualClock::default();
-        let [events, same_events] = [(); 2].map(|()| DirectoryEvents::of(&watch));
+        let [events, same_events] = [(); 2].map(|()| DirectoryEvents::watch_directory(&watch));
         fs::write(&path, "a = 12\n").unwrap();
         assert_eq!(looks(&mut watch, 1).await, [false], "the editor may still write");
         {
@@ -221,7 +221,7 @@ mod tests {
             look.await;
         }
         assert_eq!(looks(&mut watch, 1).await, [true]);
-        watch.note().await;
+        watch.note_content().await;
         watch.next_look(&events, &clock).await;
     }
 }

@@ -29,7 +29,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// if the daemon has to stop: its log belongs to another process, or was deleted or replaced.
 pub(crate) async fn watch_daemon(daemon: &RunningDaemon, clock: &dyn Clock) -> StoreError {
     tokio::select! {
-        error = daemon.lost() => error,
+        error = daemon.wait_until_lost() => error,
         error = look_for_life(daemon, clock) => error,
         never = report_status(daemon, clock) => match never {},
     }

@@ -54,12 +54,14 @@ pub(super) fn get(context: &CommandContext, key: &str) -> Result<Exit, Failure> 
 /// Returns the error about a key that does not exist: the one that a file with the key would have.
 fn unknown_key(context: &CommandContext, file: &FileText, key: &str) -> Option<String> {
     let (text, path) = (text::set_value(&file.text, key, "").ok()?, text::key_path(key).ok()?);
-    let references = ConfigurationUse::Check.references();
+    let references = ConfigurationUse::Check.used_references();
     let checked =
         ConfigDocument::parse_with(text, Some(file.path.clone()), &read_variable, references);
     let checked = checked.map_err(Failure::from);
     let checked = checked
-        .and_then(|document| Configuration::of(context, document, ConfigurationUse::Check))
+        .and_then(|document| {
+            Configuration::from_document(context, document, ConfigurationUse::Check)
+        })
         .err()?;
     let ConfigError { key, is_unknown_key, message, .. } = checked.error.downcast_ref()?;
     let is_of_key = key.as_deref().is_some_and(|at| {

@@ -105,8 +105,8 @@ impl InitRun<'_> {
             Ok(Ok(_)) => ModelTest::Passed,
             // Only the key of a public list is not known to be good.
             Ok(Err(ModelError::Unauthorized { detail, .. })) => match served.probe_model().await {
-                Ok(ProbeResult::KeyUnchecked) => ModelTest::Key(detail),
-                _ => ModelTest::Refused(detail),
+                Ok(ProbeResult::KeyUnchecked) => ModelTest::Key(detail.to_string()),
+                _ => ModelTest::Refused(detail.to_string()),
             },
             Ok(Err(error)) => ModelTest::from(error),
             Err(_) => ModelTest::Unknown(format!("no answer within {} s", limit.as_secs())),
@@ -143,15 +143,17 @@ impl From<ModelError> for ModelTest {
     fn from(error: ModelError) -> Self {
         match error {
             // A model that thinks may need more tokens than the test allows.
-            ModelError::Refused { detail, .. } if detail.contains("output limit") => Self::Passed,
+            ModelError::Refused { detail, .. } if detail.text.contains("output limit") => {
+                Self::Passed
+            }
             ModelError::Unauthorized { detail, .. } | ModelError::Refused { detail, .. } => {
-                Self::Refused(detail)
+                Self::Refused(detail.to_string())
             }
             // The model has answered.
             ModelError::TooLong { .. } | ModelError::BadAnswer { .. } => Self::Passed,
             ModelError::Busy { detail, .. }
             | ModelError::TimedOut { detail, .. }
-            | ModelError::Unreachable { detail, .. } => Self::Unknown(detail),
+            | ModelError::Unreachable { detail, .. } => Self::Unknown(detail.to_string()),
         }
     }
 }
@@ -163,7 +165,7 @@ impl From<ModelListError> for NoList {
             ModelListError::Failed(error) => error,
         };
         match error {
-            ModelError::Unauthorized { detail, .. } => Self::Key(detail),
+            ModelError::Unauthorized { detail, .. } => Self::Key(detail.to_string()),
             ModelError::Unreachable { detail, .. } => {
                 Self::Failed(format!("{detail}; check the network"))
             }
@@ -171,7 +173,7 @@ impl From<ModelListError> for NoList {
             | ModelError::Busy { detail, .. }
             | ModelError::TimedOut { detail, .. }
             | ModelError::BadAnswer { detail, .. }
-            | ModelError::TooLong { detail, .. } => Self::Failed(detail),
+            | ModelError::TooLong { detail, .. } => Self::Failed(detail.to_string()),
         }
     }
 }

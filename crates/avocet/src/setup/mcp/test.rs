@@ -39,7 +39,7 @@ pub(crate) async fn test_server(context: &CommandContext, args: TestArgs) -> Res
     let TestArgs { server, json } = args;
     let configuration = Configuration::load(context, ConfigurationUse::Log)?;
     let table = format!("tools.mcp_servers.{server}.");
-    let unresolved = configuration.document.unresolved().iter();
+    let unresolved = configuration.document.unresolved_values().iter();
     for one in unresolved.filter(|one| one.key.starts_with(&table)) {
         print_warning(&format!("{}; the daemon may have a value", one.error));
     }
@@ -119,7 +119,7 @@ async fn start_added(
     let client = mcp::client_with(None, &configuration, &shells, clock, group)?;
     let tests = servers.iter().map(async |server| {
         let table = format!("tools.mcp_servers.{server}.");
-        let mut unresolved = configuration.document.unresolved().iter();
+        let mut unresolved = configuration.document.unresolved_values().iter();
         if let Some(missing) = unresolved.find(|one| one.key.starts_with(&table)) {
             let why = format!(
                 "not tested: {}. The daemon needs it, too: without it, a running daemon keeps its old \

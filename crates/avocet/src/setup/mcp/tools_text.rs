@@ -15,7 +15,7 @@ pub(crate) fn tools_text(tools: &[McpToolView]) -> String {
         let description = description.lines().next().unwrap_or_default().to_owned();
         let class = serde_json::to_value(class).ok();
         let class = class.as_ref().and_then(|class| class.as_str()).unwrap_or_default();
-        table.row([name.clone(), state.word().to_owned(), class.to_owned(), description]);
+        table.row([name.clone(), state.as_str().to_owned(), class.to_owned(), description]);
     }
     let mut text = table.to_string();
     let changed = || tools.iter().filter(|tool| tool.state == McpToolState::Changed);

@@ -27,7 +27,7 @@ pub(super) struct ServiceManager {
 
 impl ServiceManager {
     /// Returns the command line of `systemctl` with these arguments, as a person would type it.
-    pub(super) fn shown(self, arguments: &str) -> String {
+    pub(super) fn command_line(self, arguments: &str) -> String {
         match self.scope {
             ServiceScope::User => format!("systemctl --user {arguments}"),
             ServiceScope::System => format!("systemctl {arguments}"),
@@ -40,7 +40,7 @@ impl ServiceManager {
     /// [`Failure`] with the reason that `systemctl` prints.
     pub(super) fn systemctl(self, arguments: &[&str]) -> Result<String, Failure> {
         self.answer(arguments)?.map_err(|reason| {
-            let message = format!("`{}` failed: {reason}", self.shown(&arguments.join(" ")));
+            let message = format!("`{}` failed: {reason}", self.command_line(&arguments.join(" ")));
             Failure::new(Exit::Failed, message)
         })
     }

@@ -53,7 +53,7 @@ impl Attachment {
     /// Describes kind, duration, name, transcript and fate in one line.
     #[must_use]
     pub fn describe(&self) -> String {
-        let mut line = format!("[{}", self.kind.word());
+        let mut line = format!("[{}", self.kind.as_str());
         if let Some(seconds) = self.seconds {
             line.push_str(&format!(", {seconds} s"));
         }
@@ -84,7 +84,7 @@ impl Attachment {
             AttachmentSource::Platform(_) | AttachmentSource::Lost(_) => None,
         };
         let name = self.name.as_deref().or(path).map(one_line).unwrap_or_default();
-        format!("the {} {name}", self.kind.word()).trim_end().to_owned()
+        format!("the {} {name}", self.kind.as_str()).trim_end().to_owned()
     }
 
     fn details(&self) -> Vec<String> {
@@ -140,7 +140,7 @@ pub enum AttachmentKind {
 }
 
 impl AttachmentKind {
-    fn word(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Image => "image",
             Self::Audio => "audio",

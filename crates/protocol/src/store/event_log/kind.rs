@@ -19,7 +19,7 @@ macro_rules! event_kinds {
 
             /// The word in the log, on the socket and in the command.
             #[must_use]
-            pub fn word(self) -> &'static str {
+            pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$kind => $word,)*
                 }
@@ -28,7 +28,7 @@ macro_rules! event_kinds {
             /// The part of the word behind the dot: `done` of `turn.done`.
             #[must_use]
             pub fn state(self) -> &'static str {
-                self.word().rsplit('.').next().unwrap_or_default()
+                self.as_str().rsplit('.').next().unwrap_or_default()
             }
         }
     };
@@ -101,7 +101,7 @@ event_kinds! {
 
 impl fmt::Display for EventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.as_str())
     }
 }
 
@@ -111,12 +111,12 @@ impl fmt::Display for EventKind {
 /// A text with all kinds, if no kind matches.
 pub fn event_kinds(pattern: &str) -> Result<Vec<EventKind>, String> {
     let matches = |kind: &EventKind| {
-        kind.word() == pattern
-            || kind.word().split_once('.').is_some_and(|(table, _)| table == pattern)
+        kind.as_str() == pattern
+            || kind.as_str().split_once('.').is_some_and(|(table, _)| table == pattern)
     };
     let kinds: Vec<_> = EventKind::ALL.iter().copied().filter(matches).collect();
     if kinds.is_empty() {
-        let all: Vec<_> = EventKind::ALL.iter().map(|kind| kind.word()).collect();
+        let all: Vec<_> = EventKind::ALL.iter().map(|kind| kind.as_str()).collect();
         return Err(format!("there is no kind {pattern:?}; there are {}", all.join(", ")));
     }
     Ok(kinds)

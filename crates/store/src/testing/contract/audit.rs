@@ -292,7 +292,7 @@ pub async fn audit_rows_returns_the_last_matching_rows(backend: &impl Backend) {
         let found: Vec<i64> = rows.iter().map(|row| row.sequence).collect();
         assert_eq!(found, expected, "{filter:?}");
     }
-    assert!(AuditKind::ALL.iter().all(|kind| !kind.word().contains(' ')));
+    assert!(AuditKind::ALL.iter().all(|kind| !kind.as_str().contains(' ')));
 }
 
 /// An unchanged chain passes the check: an empty one, a long one, and one after a restart.

@@ -50,7 +50,7 @@ pub async fn finish_call_keeps_the_kind_of_a_result(backend: &impl Backend) {
     let a = session("a");
     let message = world.say(&a, "1").await;
     let turn = world.take(&a).await;
-    let names = ResultKind::ALL.map(ResultKind::word);
+    let names = ResultKind::ALL.map(ResultKind::as_str);
     let calls = world.step(turn.id, 0, &names).await;
     for (call, kind) in calls.iter().zip(ResultKind::ALL) {
         let result = CallResult::ok(SENT_TO_PROGRAM.into()).with_kind(kind);

@@ -55,7 +55,7 @@ impl World<'_> {
 }
 
 fn kinds(events: &[LogEvent]) -> Vec<&'static str> {
-    events.iter().map(|event| event.kind.word()).collect()
+    events.iter().map(|event| event.kind.as_str()).collect()
 }
 
 /// The events of a turn have rising numbers, a time, and the details of their rows.

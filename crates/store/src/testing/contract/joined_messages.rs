@@ -41,7 +41,7 @@ pub async fn parts_of_a_message_that_waits_are_claimed_together(backend: &impl B
 pub async fn part_of_a_running_message_joins_its_turn(backend: &impl Backend) {
     for mode in QueueMode::ALL {
         let mut world = World::new(backend).await;
-        let a = session(&format!("joins-{}", mode.word()));
+        let a = session(&format!("joins-{}", mode.as_str()));
         set_mode(&world, &a, mode).await;
         let first = world.say(&a, "comment").await;
         let turn = world.take(&a).await;
@@ -95,7 +95,7 @@ pub async fn part_of_a_message_joins_a_turn_that_shows_its_answer(backend: &impl
 pub async fn parts_of_a_message_steer_a_turn_with_steps(backend: &impl Backend) {
     for mode in QueueMode::ALL {
         let world = World::new(backend).await;
-        let a = session(&format!("steers-{}", mode.word()));
+        let a = session(&format!("steers-{}", mode.as_str()));
         set_mode(&world, &a, mode).await;
         world.say(&a, "comment").await;
         let turn = world.take(&a).await;

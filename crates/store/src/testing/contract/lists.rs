@@ -119,7 +119,7 @@ pub async fn sessions_keep_the_labels_that_people_give_them(backend: &impl Backe
         for one in SessionGroup::ALL {
             let rows = world.ports.query.sessions_of(Some(one), 10, None).await.unwrap();
             let is_listed = rows.iter().any(|row| row.session == a);
-            assert_eq!(is_listed, one == group, "{change:?} in {}", one.word());
+            assert_eq!(is_listed, one == group, "{change:?} in {}", one.as_str());
             let has_other = rows.iter().any(|row| row.session == b);
             assert_eq!(has_other, one == SessionGroup::Other, "another session");
         }

@@ -87,7 +87,7 @@ pub struct Ports {
 impl Ports {
     /// Returns the ports of a backend that implements all of them in one type.
     #[must_use]
-    pub fn of<S>(store: &Arc<S>) -> Self
+    pub fn from_store<S>(store: &Arc<S>) -> Self
     where
         S: Inbox
             + Turns

@@ -117,7 +117,7 @@ pub async fn decide_accepts_one_decision_per_code(backend: &impl Backend) {
 
 /// Makes a message of the stranger, or an edit of a message with the time in seconds.
 fn of_stranger(key: &str, text: &str, edit: Option<(&str, i64)>) -> NewInbound {
-    let message = message(&SessionId::of(&chat()).unwrap(), key, InboundKind::Text);
+    let message = message(&SessionId::from_address(&chat()).unwrap(), key, InboundKind::Text);
     let inbound = Inbound {
         content: Content::text(text),
         corrects: edit.map(|(corrected, _)| corrected.parse().unwrap()),
@@ -151,7 +151,7 @@ pub async fn decide_accepts_the_kept_message_of_an_admitted_stranger(backend: &i
     let world = world.restart().await;
     let people = &world.ports.people;
     let kept = async || people.stored_access().await.unwrap().kept;
-    let stranger = SessionId::of(&chat()).unwrap();
+    let stranger = SessionId::from_address(&chat()).unwrap();
     assert_eq!(kept().await, [code(1), code(2)]);
     assert_eq!(people.decide(&settled(2, Decision::Denied)).await, Ok(DecisionEffect::Decided));
     assert_eq!(kept().await, [code(1)]);
@@ -235,7 +235,7 @@ pub async fn asked_by_returns_own_steering_and_parent_messages(backend: &impl Ba
     world.finish(call).await;
     let call = world.step(turn.id, 1, &["spawn"]).await[0];
     let wait = NewWait {
-        writes: vec![LogWrite::Spawn(NewChild::awaited("count"))],
+        writes: vec![LogWrite::Spawn(NewChild::awaited_child("count"))],
         ..new_wait(call, WaitKind::Child, Timestamp(i64::MAX))
     };
     world.wait(&wait).await;

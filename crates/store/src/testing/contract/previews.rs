@@ -305,7 +305,7 @@ pub async fn preview_of_a_background_task_stays_before_its_reply(backend: &impl 
     let a = session("a");
     let turn = world.running().await;
     let call = world.step(turn, 0, &["spawn"]).await[0];
-    let child = NewChild { mode: ChildMode::Background, ..NewChild::awaited("watch") };
+    let child = NewChild { mode: ChildMode::Background, ..NewChild::awaited_child("watch") };
     world.ports.log.finish_call(call, &good(), None, &[LogWrite::Spawn(child)]).await.unwrap();
     world.reply(turn, "started").await;
     world.deliveries(&a.address()).await;

@@ -44,7 +44,7 @@ async fn wait_together(world: &World<'_>, children: &[(CallId, &str)]) -> Vec<Wa
     let mut waits = Vec::new();
     for (call, task) in children {
         let id = world.ports.turns.reserve_wait().await.unwrap();
-        waits.push(NewWait { id, ..wait_for(*call, NewChild::awaited(*task)) });
+        waits.push(NewWait { id, ..wait_for(*call, NewChild::awaited_child(*task)) });
     }
     world.ports.turns.wait(&waits).await.unwrap();
     waits.into_iter().map(|wait| wait.id).collect()
@@ -53,7 +53,7 @@ async fn wait_together(world: &World<'_>, children: &[(CallId, &str)]) -> Vec<Wa
 /// Starts a task in the background from a turn of session `a`, which then ends.
 async fn in_background(world: &World<'_>) -> TurnRecord {
     let (turn, calls) = begin(world, &["spawn"]).await;
-    let new = NewChild { mode: ChildMode::Background, ..NewChild::awaited("watch") };
+    let new = NewChild { mode: ChildMode::Background, ..NewChild::awaited_child("watch") };
     world.ports.log.finish_call(calls[0], &good(), None, &[LogWrite::Spawn(new)]).await.unwrap();
     world.reply(turn.id, "started").await;
     world.take(&SessionId::of_child(calls[0])).await
@@ -168,7 +168,8 @@ pub async fn error_of_a_child_has_the_trust_of_its_content(backend: &impl Backen
 pub async fn claim_of_a_child_names_its_profile_and_those_above(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (turn, calls) = begin(&world, &["spawn"]).await;
-    let reviewer = NewChild { agent: Some("reviewer".to_owned()), ..NewChild::awaited("one") };
+    let reviewer =
+        NewChild { agent: Some("reviewer".to_owned()), ..NewChild::awaited_child("one") };
     world.wait(&wait_for(calls[0], reviewer)).await;
     let child = taken(world.claim(&SessionId::of_child(calls[0])).await);
     let agents = |lineage: &[LineageTurn]| -> Vec<Option<String>> {
@@ -177,7 +178,7 @@ pub async fn claim_of_a_child_names_its_profile_and_those_above(backend: &impl B
     let reviewer = Some("reviewer".to_owned());
     assert_eq!(agents(&child.lineage), [reviewer.clone(), None]);
     let calls = world.step(child.turn.id, 0, &["spawn"]).await;
-    world.wait(&wait_for(calls[0], NewChild::awaited("two"))).await;
+    world.wait(&wait_for(calls[0], NewChild::awaited_child("two"))).await;
     let below = taken(world.claim(&SessionId::of_child(calls[0])).await);
     assert_eq!(agents(&below.lineage), [reviewer.clone(), reviewer, None]);
     let turns: Vec<TurnId> = below.lineage.iter().map(|one| one.turn).collect();
@@ -202,7 +203,7 @@ pub async fn claim_of_a_child_names_the_skills_above_it(backend: &impl Backend) 
     for (place, result) in results {
         world.ports.log.finish_call(calls[place], &result, None, &[]).await.unwrap();
     }
-    world.wait(&wait_for(calls[3], NewChild::awaited("task"))).await;
+    world.wait(&wait_for(calls[3], NewChild::awaited_child("task"))).await;
     let child = taken(world.claim(&SessionId::of_child(calls[3])).await);
     let call = |skill| SkillCall { tool: "use_skill".to_owned(), limit: limit(skill) };
     let skills = |lineage: &[LineageTurn]| -> Vec<(TurnId, Vec<SkillCall>)> {
@@ -212,7 +213,7 @@ pub async fn claim_of_a_child_names_the_skills_above_it(backend: &impl Backend) 
     assert_eq!(skills(&child.lineage), [(child.turn.id, Vec::new()), above.clone()]);
     let calls = world.step(child.turn.id, 0, &["use_skill", "spawn"]).await;
     world.ports.log.finish_call(calls[0], &loaded("two"), None, &[]).await.unwrap();
-    world.wait(&wait_for(calls[1], NewChild::awaited("deeper"))).await;
+    world.wait(&wait_for(calls[1], NewChild::awaited_child("deeper"))).await;
     let below = taken(world.claim(&SessionId::of_child(calls[1])).await);
     let own = (child.turn.id, vec![call("two")]);
     assert_eq!(skills(&below.lineage), [(below.turn.id, Vec::new()), own, above]);
@@ -228,7 +229,7 @@ pub async fn root_of_a_lineage_names_the_person_of_its_private_chat(backend: &im
         format!("{}:ann", b.as_str().rsplit_once(':').unwrap().0).parse().unwrap();
     let people = &world.ports.people;
     people.add_private_chat(&a.address(), &person.sender).await.unwrap();
-    world.wait(&wait_for(calls[0], NewChild::awaited("task"))).await;
+    world.wait(&wait_for(calls[0], NewChild::awaited_child("task"))).await;
     let child = taken(world.claim(&SessionId::of_child(calls[0])).await);
     let found: Vec<Option<PersonId>> = child.lineage.iter().map(|one| one.person.clone()).collect();
     assert_eq!(found, [None, Some(person.clone())], "{}", turn.id);
@@ -303,7 +304,7 @@ pub async fn reserve_task_gives_each_number_once(backend: &impl Backend) {
     let unused = world.ports.tasks.reserve_task().await.unwrap();
     let id = world.ports.tasks.reserve_task().await.unwrap();
     assert!(turn.id < unused && unused < id, "{unused} {id}");
-    let new = NewChild { id: Some(id), ..NewChild::awaited("one") };
+    let new = NewChild { id: Some(id), ..NewChild::awaited_child("one") };
     world.wait(&wait_for(calls[0], new)).await;
     assert_eq!(world.take(&SessionId::of_child(calls[0])).await.id, id);
 }

@@ -20,7 +20,7 @@ use super::Backend;
 use super::world::{World, failure, good, message, new_wait, reply, session, taken};
 
 pub(super) async fn set_mode(world: &World<'_>, session: &SessionId, mode: QueueMode) {
-    let command = world.command(session, &format!("/queue {}", mode.word())).await;
+    let command = world.command(session, &format!("/queue {}", mode.as_str())).await;
     let action = CommandAction::SetMode(mode);
     world.ports.inbox.settle_command(command, &action, &CommandReply::default()).await.unwrap();
 }
@@ -219,14 +219,14 @@ pub async fn settle_marks_the_last_message_replied_and_the_others_merged(backend
 pub async fn settle_without_an_answer_gives_every_message_its_outcome(backend: &impl Backend) {
     let mut world = World::new(backend).await;
     for outcome in [Outcome::Error, Outcome::Dropped, Outcome::Stopped] {
-        let a = session(outcome.word());
+        let a = session(outcome.as_str());
         set_mode(&world, &a, QueueMode::Steer).await;
-        let say = async |text: &str| world.say(&a, &format!("{text} {}", outcome.word())).await;
+        let say = async |text: &str| world.say(&a, &format!("{text} {}", outcome.as_str())).await;
         let mut ids = vec![say("first").await];
         let turn = world.take(&a).await;
         let call = world.step(turn.id, 0, &["ask"]).await[0];
         world.wait(&new_wait(call, WaitKind::Answer, Timestamp(1_000))).await;
-        let answer = message(&a, &format!("answer {}", outcome.word()), InboundKind::Text);
+        let answer = message(&a, &format!("answer {}", outcome.as_str()), InboundKind::Text);
         ids.push(world.accept(&answer).await.id);
         world.take(&a).await;
         ids.push(say("steers").await);

@@ -219,7 +219,7 @@ pub(super) async fn spawn(world: &World<'_>) -> (TurnRecord, CallId, TurnRecord)
     world.say(&a, "1").await;
     let turn = world.take(&a).await;
     let call = world.step(turn.id, 0, &["spawn"]).await[0];
-    let writes = vec![LogWrite::Spawn(NewChild::awaited("count the files"))];
+    let writes = vec![LogWrite::Spawn(NewChild::awaited_child("count the files"))];
     let wait = NewWait { writes, ..wait_of(call, WaitKind::Child) };
     world.wait(&wait).await;
     let open = world.ports.turns.open_sessions().await.unwrap();

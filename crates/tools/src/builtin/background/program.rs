@@ -71,17 +71,17 @@ impl BackgroundProgram {
     /// The lowest trust level of the data that it has read so far.
     pub(super) fn least_trust(&self) -> Trust {
         if let Some(watched) = &*self.watched.lock() {
-            self.read.lower(watched.least_trust());
+            self.read.lower_to(watched.least_trust());
         }
         self.read.get()
     }
 
     /// Marks the files that the program changed, once all its processes have ended.
     pub(super) async fn settle_changes(&self) {
-        self.read.lower(self.least_trust());
+        self.read.lower_to(self.least_trust());
         let Some(watched) = self.watched.lock().take() else { return };
         let (read, aside) = watched.settle_changes().await;
-        self.read.lower(read);
+        self.read.lower_to(read);
         *self.aside.lock() = aside;
     }
 
