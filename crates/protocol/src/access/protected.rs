@@ -1,11 +1,23 @@
-//! Paths whose content is later run outside of the sandbox by git, a shell or an editor.
+//! Paths whose content is later run outside of the sandbox by git, a shell, an editor, a package
+//! manager or another agent.
 
 /// The paths that are protected unless the operator lists others. Each is a name, or several names
 /// of nested directories, and applies in every directory. `.git/config` and `.git/hooks` stand for
 /// those of every repository.
-pub const PROTECTED_PATHS: [&str; 39] = [
+pub const PROTECTED_PATHS: [&str; 60] = [
     ".git/config",
     ".git/hooks",
+    ".husky",
+    ".pre-commit-config.yaml",
+    "lefthook.yml",
+    "lefthook.yaml",
+    "lefthook-local.*",
+    ".lefthook.*",
+    ".lintstagedrc*",
+    "lint-staged.config.*",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
     ".gitconfig",
     ".config/git/config",
     ".envrc",
@@ -15,6 +27,16 @@ pub const PROTECTED_PATHS: [&str; 39] = [
     ".zed",
     ".cursor",
     ".claude",
+    ".codex",
+    ".continue",
+    ".gemini",
+    ".kiro",
+    ".opencode",
+    "opencode.json",
+    ".windsurf",
+    ".aider.conf.yml",
+    ".devcontainer",
+    ".devcontainer.json",
     ".mcp.json",
     ".exrc",
     ".vimrc",
