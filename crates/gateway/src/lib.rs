@@ -84,6 +84,7 @@ pub use memories::MemoryPorts;
 pub use messages::refusal;
 pub use methods::{answer, answer_by_name, check_method_rights, check_rights};
 pub use parts::GatewayParts;
+pub use places::{ConnectionPlace, ConnectionPlaces, NoPlace, UnderWay};
 pub use program_ask::{ProgramAsk, ask_for_program};
 pub use programs::{ChildConnection, Programs};
 pub use run::{Answered, MethodCall, Reply, RunMethod, run_method};

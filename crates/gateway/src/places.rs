@@ -1,6 +1,7 @@
-//! Limits the number of connections. When all places are taken, the longest idle connection is
-//! closed to make room. A connection is idle if it has no request in progress and is not attached
-//! to a chat.
+//! Limits the number of connections of the socket, and of HTTP. When all places are taken, the
+//! longest idle connection is closed to make room. A connection is idle if it has no request in
+//! progress and is not attached to a chat. One that has not sent the head of its first request is
+//! idle too, so clients that never send one cannot shut others out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,9 +9,10 @@ use std::time::Duration;
 
 use avocet_protocol::clock::Clock;
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// The most connections at the same time.
+/// The most connections of the socket at the same time.
 pub(crate) const CONNECTIONS: usize = 512;
 /// The most connections that are attached to chats. They wait for messages of their chat and are
 /// never closed to make room, so the other connections need a share of their own.
@@ -18,9 +20,12 @@ pub(crate) const ATTACHED: usize = CONNECTIONS / 2;
 
 /// All places for connections.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub struct ConnectionPlaces {
     clock: Arc<dyn Clock>,
+    most: usize,
     taken: Mutex<TakenPlaces>,
+    /// Fires when a place becomes free, or a connection idle.
+    freed: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -43,23 +48,29 @@ struct ConnectionActivity {
 /// All places are taken, and every connection is busy or attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "all {CONNECTIONS} connections to the daemon are in use ({busy} have requests under way, {attached} are attached \
-     to chats); try again in a moment"
+    "all {} connections to the daemon are in use ({busy} have requests under way, {attached} are attached \
+     to chats); try again in a moment", busy + attached
 )]
-pub(crate) struct Full {
+pub struct NoPlace {
     busy: usize,
     attached: usize,
 }
 
-impl Places {
-    pub(crate) fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
-        Arc::new(Self { clock, taken: Mutex::default() })
+impl ConnectionPlaces {
+    /// Creates places for at most `most` connections at the same time.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>, most: usize) -> Arc<Self> {
+        Arc::new(Self { clock, most, taken: Mutex::default(), freed: Notify::new() })
     }
 
-    pub(crate) fn take(self: &Arc<Self>) -> Result<Arc<ConnectionPlace>, Full> {
+    /// Takes a place. If there is none, the longest idle connection loses its place.
+    ///
+    /// # Errors
+    /// [`NoPlace`] if every connection is busy or attached.
+    pub fn take_place(self: &Arc<Self>) -> Result<Arc<ConnectionPlace>, NoPlace> {
         let now = self.clock.elapsed();
         let taken = &mut *self.taken.lock();
-        if taken.connections.len() >= CONNECTIONS {
+        if taken.connections.len() >= self.most {
             let idle = taken.connections.iter().filter(|(_, one)| one.is_idle());
             let longest = idle.min_by_key(|(_, one)| one.idle_since).map(|(number, _)| *number);
             let left = longest.and_then(|number| taken.connections.remove(&number));
@@ -76,6 +87,16 @@ impl Places {
         taken.connections.insert(number, connection);
         Ok(Arc::new(ConnectionPlace { places: self.clone(), number, leave }))
     }
+
+    /// Takes a place as [`Self::take_place`] does. Waits for it while every connection is busy.
+    pub async fn wait_for_place(self: &Arc<Self>) -> Arc<ConnectionPlace> {
+        loop {
+            match self.take_place() {
+                Ok(place) => return place,
+                Err(NoPlace { .. }) => self.freed.notified().await,
+            }
+        }
+    }
 }
 
 impl TakenPlaces {
@@ -83,9 +104,9 @@ impl TakenPlaces {
         self.connections.values().filter(|one| one.is_attached).count()
     }
 
-    fn full(&self) -> Full {
+    fn full(&self) -> NoPlace {
         let attached = self.attached();
-        Full { busy: self.connections.len() - attached, attached }
+        NoPlace { busy: self.connections.len() - attached, attached }
     }
 }
 
@@ -97,21 +118,22 @@ impl ConnectionActivity {
 
 /// The place of one connection. Dropping it frees the place.
 #[derive(Debug)]
-pub(crate) struct ConnectionPlace {
-    places: Arc<Places>,
+pub struct ConnectionPlace {
+    places: Arc<ConnectionPlaces>,
     number: u64,
     leave: CancellationToken,
 }
 
 impl ConnectionPlace {
     /// Waits until the connection has to make room.
-    pub(crate) async fn wait_for_leave(&self) {
+    pub async fn wait_for_leave(&self) {
         self.leave.cancelled().await;
     }
 
     /// Marks a request as in progress until the result is dropped; `None` if the connection has to
     /// make room.
-    pub(crate) fn begin_request(self: &Arc<Self>) -> Option<UnderWay> {
+    #[must_use]
+    pub fn begin_request(self: &Arc<Self>) -> Option<UnderWay> {
         self.places.taken.lock().connections.get_mut(&self.number)?.requests += 1;
         Some(UnderWay(self.clone()))
     }
@@ -139,12 +161,13 @@ impl ConnectionPlace {
 impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         self.places.taken.lock().connections.remove(&self.number);
+        self.places.freed.notify_one();
     }
 }
 
 /// A request in progress.
 #[derive(Debug)]
-pub(crate) struct UnderWay(Arc<ConnectionPlace>);
+pub struct UnderWay(Arc<ConnectionPlace>);
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
@@ -153,6 +176,7 @@ impl Drop for UnderWay {
             connection.requests -= 1;
             connection.idle_since = now;
         }
+        self.0.places.freed.notify_one();
     }
 }
 

@@ -1,3 +1,5 @@
+use std::pin::Pin;
+
 use avocet_testkit::ManualClock;
 
 use super::*;
@@ -6,20 +8,20 @@ const SECOND: Duration = Duration::from_secs(1);
 
 struct Room {
     clock: Arc<ManualClock>,
-    places: Arc<Places>,
+    places: Arc<ConnectionPlaces>,
 }
 
 impl Room {
     fn new() -> Self {
         let clock = Arc::<ManualClock>::default();
-        Self { places: Places::new(clock.clone()), clock }
+        Self { places: ConnectionPlaces::new(clock.clone(), CONNECTIONS), clock }
     }
 
     /// Opens connections one second apart.
     fn connect(&self, count: usize) -> Vec<Arc<ConnectionPlace>> {
         let connect = |_| {
             self.clock.advance(SECOND);
-            self.places.take().unwrap()
+            self.places.take_place().unwrap()
         };
         (0..count).map(connect).collect()
     }
@@ -57,12 +59,38 @@ fn take_refuses_a_connection_if_no_other_is_idle() {
     all.iter().take(ATTACHED).for_each(|place| place.mark_attached().unwrap());
     let busy: Vec<_> =
         all.iter().skip(ATTACHED).map(|place| place.begin_request().unwrap()).collect();
-    let full = room.places.take().unwrap_err();
-    assert_eq!(full, Full { busy: CONNECTIONS - ATTACHED, attached: ATTACHED });
+    let full = room.places.take_place().unwrap_err();
+    assert_eq!(full, NoPlace { busy: CONNECTIONS - ATTACHED, attached: ATTACHED });
     assert!(all.iter().all(|place| !has_left(place)), "none with work under way is closed");
     drop(busy);
-    room.places.take().unwrap();
+    room.places.take_place().unwrap();
     assert!(has_left(&all[ATTACHED]) && !has_left(&all[0]));
+}
+
+async fn is_waiting(place: Pin<&mut impl Future<Output = Arc<ConnectionPlace>>>) -> bool {
+    tokio::select! {
+        biased;
+        _ = place => false,
+        () = std::future::ready(()) => true,
+    }
+}
+
+#[tokio::test]
+async fn wait_for_place_ends_when_a_connection_is_idle_or_closed() {
+    let room = Room::new();
+    let mut all = room.connect(CONNECTIONS);
+    let mut busy: Vec<_> = all.iter().map(|place| place.begin_request().unwrap()).collect();
+    let mut waits = std::pin::pin!(room.places.wait_for_place());
+    assert!(is_waiting(waits.as_mut()).await, "all are busy");
+    drop(busy.pop());
+    let place = waits.await;
+    assert!(has_left(&all[CONNECTIONS - 1]));
+    let _request = place.begin_request().unwrap();
+    let mut waits = std::pin::pin!(room.places.wait_for_place());
+    assert!(is_waiting(waits.as_mut()).await, "all are busy again");
+    busy.swap_remove(0);
+    drop(all.swap_remove(0));
+    waits.await;
 }
 
 #[test]

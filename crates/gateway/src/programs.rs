@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::connection::{self, ConnectionOrigin, NewConnection};
 use crate::named_subscriptions::NamedSubscriptions;
 use crate::parts::GatewayParts;
-use crate::places::Places;
+use crate::places::{CONNECTIONS, ConnectionPlaces};
 use crate::running_program::RunningProgram;
 
 /// The daemon's end of the standard streams of a program.
@@ -27,7 +27,7 @@ pub struct ChildConnection<R, W> {
 #[derive(Debug, Clone)]
 pub struct Programs {
     parts: Arc<GatewayParts>,
-    places: Arc<Places>,
+    places: Arc<ConnectionPlaces>,
     subscriptions: Arc<NamedSubscriptions>,
 }
 
@@ -35,7 +35,7 @@ impl Programs {
     /// Makes the server for programs.
     #[must_use]
     pub fn new(parts: GatewayParts) -> Self {
-        let places = Places::new(parts.clock.clone());
+        let places = ConnectionPlaces::new(parts.clock.clone(), CONNECTIONS);
         Self { parts: Arc::new(parts), places, subscriptions: Arc::default() }
     }
 
@@ -53,7 +53,7 @@ impl Programs {
         W: AsyncWrite + Unpin + Send + 'static,
     {
         let ChildConnection { stdout, stdin, program } = child;
-        let place = match self.places.take() {
+        let place = match self.places.take_place() {
             Ok(place) => place,
             Err(full) => {
                 tracing::warn!(account = program.account, %full, "the program is not served");

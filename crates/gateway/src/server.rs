@@ -14,7 +14,7 @@ use crate::connection::{self, ConnectionOrigin, NewConnection};
 use crate::gateway_error::GatewayError;
 use crate::named_subscriptions::NamedSubscriptions;
 use crate::parts::GatewayParts;
-use crate::places::Places;
+use crate::places::{CONNECTIONS, ConnectionPlaces};
 use crate::socket_place::{SocketPlace, check_unused};
 use crate::wire::RpcError;
 
@@ -81,7 +81,7 @@ async fn accept(
     group: Group,
 ) {
     let stop = group.cancel_token();
-    let places = Places::new(parts.clock.clone());
+    let places = ConnectionPlaces::new(parts.clock.clone(), CONNECTIONS);
     let subscriptions = Arc::<NamedSubscriptions>::default();
     for number in 0_u64.. {
         let accepted = tokio::select! {
@@ -105,7 +105,7 @@ async fn accept(
                 continue;
             }
         };
-        let place = match places.take() {
+        let place = match places.take_place() {
             Ok(place) => place,
             Err(full) => {
                 tracing::debug!(%full, "a connection was refused");

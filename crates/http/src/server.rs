@@ -2,23 +2,31 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use avocet_gateway::GatewayParts;
+use avocet_gateway::{ConnectionPlace, ConnectionPlaces, GatewayParts, UnderWay};
 use avocet_protocol::channel::ChannelWebhook;
 use avocet_supervise::Group;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::HttpPlan;
 use crate::console::Console;
 use crate::guard::HostGuard;
+use crate::problem::Problem;
 use crate::routes::{self, ClientAddress};
 use crate::state::{CONNECTIONS, HttpAccess, HttpState};
 
@@ -141,24 +149,25 @@ impl HttpServer {
 
 async fn accept(listener: TcpListener, state: Arc<HttpState>) {
     let router = routes::router(&state);
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let places = ConnectionPlaces::new(state.parts.clock.clone(), CONNECTIONS);
     for number in 0_u64.. {
         let next = async {
-            // The semaphore always stays open.
-            let place = places.clone().acquire_owned().await.ok();
-            (place, listener.accept().await)
+            let (stream, client) = listener.accept().await?;
+            Ok::<_, io::Error>((places.wait_for_place().await, stream, client))
         };
-        let (place, accepted) = tokio::select! {
+        let accepted = tokio::select! {
             () = state.stop.cancelled() => return,
             next = next => next,
         };
         match accepted {
-            Ok((stream, client)) => {
-                let router = router.clone().layer(Extension(ClientAddress(client)));
+            Ok((place, stream, client)) => {
+                let router = router
+                    .clone()
+                    .layer(from_fn_with_state(place.clone(), mark_under_way))
+                    .layer(Extension(ClientAddress(client)));
                 let shared = state.clone();
                 state.group.spawn(&format!("connection-{number}"), async move {
-                    serve(stream, router, &shared).await;
-                    drop(place);
+                    serve(stream, router, &shared, &place).await;
                 });
             }
             Err(error) => {
@@ -170,8 +179,8 @@ async fn accept(listener: TcpListener, state: Arc<HttpState>) {
     }
 }
 
-/// Serves a connection until the client closes it, or the daemon stops.
-async fn serve(stream: TcpStream, router: Router, state: &HttpState) {
+/// Serves a connection until the client closes it, its place is needed, or the daemon stops.
+async fn serve(stream: TcpStream, router: Router, state: &HttpState, place: &ConnectionPlace) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "small packets may be delayed");
     }
@@ -184,6 +193,8 @@ async fn serve(stream: TcpStream, router: Router, state: &HttpState) {
     let ended = state.group.cancel_token();
     let served = tokio::select! {
         served = &mut connection => served,
+        // No request is in progress, so nothing is lost.
+        () = place.wait_for_leave() => Ok(()),
         () = state.stop.cancelled() => {
             connection.as_mut().graceful_shutdown();
             tokio::select! {
@@ -194,6 +205,45 @@ async fn serve(stream: TcpStream, router: Router, state: &HttpState) {
     };
     if let Err(error) = served {
         tracing::debug!(%error, "an HTTP connection ended early");
+    }
+}
+
+/// Marks a request as in progress until its answer has been sent.
+async fn mark_under_way(
+    State(place): State<Arc<ConnectionPlace>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let Some(under_way) = place.begin_request() else {
+        let why = "the connection was idle, and its place is needed; send the request again";
+        return Problem::unavailable(why).into_response();
+    };
+    next.run(request).await.map(|body| Body::new(BodyUnderWay { body, _under_way: under_way }))
+}
+
+/// The body of an answer whose request is in progress.
+struct BodyUnderWay {
+    body: Body,
+    _under_way: UnderWay,
+}
+
+impl hyper::body::Body for BodyUnderWay {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

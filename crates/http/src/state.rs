@@ -25,7 +25,8 @@ use crate::hooks::HookPlan;
 use crate::metrics::MeteredLog;
 use crate::problem::Problem;
 
-/// The most connections at the same time. Further ones wait until a place is free.
+/// The most connections at the same time. A further one gets the place of the longest idle one, or
+/// waits while all are busy.
 pub(crate) const CONNECTIONS: usize = 256;
 /// The most requests that wait for an outcome or stream at the same time: half of the connections,
 /// so that short requests find a place.
