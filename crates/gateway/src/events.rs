@@ -67,18 +67,18 @@ impl RunMethod for Trace {
 
     async fn run(ports: Self::Ports<'_>, Self { message }: Self) -> Answered<Self> {
         let events = ports.log.traced_events(message).await.map_err(unavailable)?;
+        if let Some(scope) = &ports.scope {
+            // The first event is one of the conversation; a later one may be a delivery to another
+            // chat.
+            scope
+                .check_row(message, events.first().is_some_and(|first| scope.owns_event(first)))?;
+        }
         if events.is_empty() {
             let message = format!(
                 "there are no events of {message}; the id is unknown, or its events were removed \
                  ([retention] events)"
             );
             return Err(RpcError::new(RpcError::NOT_FOUND, message));
-        }
-        // The first event is one of the conversation; a later one may be a delivery to another chat.
-        if let (Some(scope), Some(first)) = (&ports.scope, events.first())
-            && !scope.owns_event(first)
-        {
-            return Err(scope.foreign_chat_error(&message));
         }
         Reply::without_secrets(&trace_of(events), ports.redactor)
     }

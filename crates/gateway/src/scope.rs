@@ -1,6 +1,7 @@
 //! Limits a client to its own chats: finds the chat that a call touches, and leaves the rows of other
 //! chats out of lists.
 
+use std::fmt;
 use std::sync::Arc;
 
 use avocet_methods::{CallTarget, ChatPatterns, ListRows, MOST_ROWS, MethodDescription, Touches};
@@ -155,8 +156,7 @@ impl ChatScope<'_> {
         if self.reaches(session) { Ok(()) } else { Err(self.foreign_chat_error(session)) }
     }
 
-    /// Returns the error of a call that touches a chat of others.
-    pub(crate) fn foreign_chat_error(&self, chat: &impl std::fmt::Display) -> RpcError {
+    fn foreign_chat_error(&self, chat: &impl fmt::Display) -> RpcError {
         self.caller.refusal(&format!("{chat} is not one of its chats"), "chats")
     }
 
@@ -168,24 +168,37 @@ impl ChatScope<'_> {
         Err(self.caller.refusal(&format!("not all of {all} are its chats"), "chats"))
     }
 
-    // An unknown id is left to the method, which reports that it does not exist.
+    /// Refuses the id of a row that is not the caller's. An unknown id gets the same answer, so that
+    /// the caller learns nothing of the chats of others.
+    pub(crate) fn check_row(&self, id: impl fmt::Display, is_own: bool) -> Result<(), RpcError> {
+        let reason = || format!("{id} is unknown, or belongs to none of its chats");
+        let may = is_own || self.caller.chats.are_all();
+        if may { Ok(()) } else { Err(self.caller.refusal(&reason(), "chats")) }
+    }
+
+    /// Works as [`Self::check_row`], for an approval. Only pending ones are known.
+    fn check_pending(&self, id: WaitId, is_own: bool) -> Result<(), RpcError> {
+        let reason = || format!("{id} is not pending, or belongs to none of its chats");
+        if is_own { Ok(()) } else { Err(self.caller.refusal(&reason(), "chats")) }
+    }
 
     async fn check_message(&self, id: MessageId) -> Result<(), RpcError> {
         let found = self.parts.query.message(id).await.map_err(unavailable)?;
-        found.map_or(Ok(()), |message| self.check_session(&message.session))
+        self.check_row(id, found.is_some_and(|message| self.reaches(&message.session)))
     }
 
     async fn check_approval(&self, id: WaitId) -> Result<(), RpcError> {
         let mut after = None;
         loop {
             let page = self.parts.approvals.open(MOST_ROWS, after).await.map_err(unavailable)?;
-            let Some(last) = page.last().map(|approval| approval.id) else { return Ok(()) };
+            let Some(last) = page.last().map(|approval| approval.id) else {
+                return self.check_pending(id, false);
+            };
             if let Some(open) = page.iter().find(|approval| approval.id == id) {
-                let own_chat = open.chat.as_ref().map(|chat| self.check_chat(chat));
-                return match own_chat {
-                    Some(Ok(())) => Ok(()),
-                    _ => self.check_session(&open.session),
-                };
+                let is_own_chat = |chat| self.caller.chats.includes_chat(chat);
+                let is_own =
+                    open.chat.as_ref().is_some_and(is_own_chat) || self.reaches(&open.session);
+                return self.check_pending(id, is_own);
             }
             after = Some(last);
         }
@@ -193,23 +206,29 @@ impl ChatScope<'_> {
 
     async fn check_dead_letter(&self, id: DeadId) -> Result<(), RpcError> {
         let found = self.parts.dead_letters.dead_letter(id).await.map_err(unavailable)?;
-        found.map_or(Ok(()), |letter| self.check_chat(&letter.chat))
+        self.check_row(
+            id,
+            found.is_some_and(|letter| self.caller.chats.includes_chat(&letter.chat)),
+        )
     }
 
     async fn check_job(&self, id: JobId) -> Result<(), RpcError> {
         let found = self.parts.jobs.find_job(id).await.map_err(unavailable)?;
-        found.map_or(Ok(()), |job| self.check_chat(&job.chat))
+        self.check_row(id, found.is_some_and(|job| self.caller.chats.includes_chat(&job.chat)))
     }
 
     async fn check_task(&self, id: TurnId) -> Result<(), RpcError> {
         let found = self.parts.tasks.task(id).await.map_err(unavailable)?;
-        found.map_or(Ok(()), |task| self.check_session(&task.session))
+        self.check_row(id, found.is_some_and(|task| self.reaches(&task.session)))
     }
 
     async fn check_schedule(&self, id: ScheduleId) -> Result<(), RpcError> {
         match self.parts.schedules.show(id).await {
-            Ok(shown) => self.check_chat(&shown.schedule.owner.address),
-            Err(ScheduleError::Refused(_)) => Ok(()),
+            Ok(shown) => {
+                let owner = &shown.schedule.owner.address;
+                self.check_row(id, self.caller.chats.includes_chat(owner))
+            }
+            Err(ScheduleError::Refused(_)) => self.check_row(id, false),
             Err(ScheduleError::Log(error)) => Err(unavailable(error)),
         }
     }

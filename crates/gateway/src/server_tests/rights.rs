@@ -132,6 +132,37 @@ async fn client_limited_to_chats_reaches_no_other_chat_by_any_method() {
 }
 
 #[tokio::test]
+async fn client_limited_to_chats_cannot_tell_a_row_of_others_from_none() {
+    let world = world();
+    *world.daemon.outcome.lock() = Some(avocet_protocol::chat::Outcome::Replied);
+    world.daemon.log.add("terminal:local:a", "hi");
+    let connection = world.client().await;
+    let _: Value = connection.request("hello", &json!({"client": "foreign"})).await.unwrap();
+    for (method, key, unknown) in [
+        ("wait", "message", "m99"),
+        ("trace", "message", "m99"),
+        ("approval.decide", "id", "w99"),
+        ("dead.show", "id", "o99"),
+        ("job.show", "id", "j99"),
+        ("task.show", "id", "t99"),
+        ("schedule.show", "id", "s99"),
+    ] {
+        let foreign = params(method);
+        let mut missing = foreign.clone();
+        missing[key] = json!(unknown);
+        let mut refusals = Vec::new();
+        for params in [&foreign, &missing] {
+            let answer = connection.request::<Value>(method, params).await;
+            let (code, message) = refused(answer);
+            let id = params[key].as_str().unwrap();
+            refusals.push((code, message.replace(id, "ID")));
+        }
+        assert_eq!(refusals[0], refusals[1], "{method}");
+        assert!(!refusals[0].1.contains("terminal:local"), "{method}: {refusals:?}");
+    }
+}
+
+#[tokio::test]
 async fn client_limited_to_a_chat_calls_every_method_about_it() {
     let world = world();
     *world.daemon.outcome.lock() = Some(avocet_protocol::chat::Outcome::Replied);
