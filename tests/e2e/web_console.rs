@@ -15,7 +15,9 @@ fn folder() -> PathBuf {
 /// Covers the built files, too: `built.test.js` compares them with their sources.
 #[test]
 fn web_console_passes_its_tests_in_a_browser() {
-    for needed in [folder().join("node_modules/playwright-core"), "/usr/bin/chromium".into()] {
+    for needed in
+        [folder().join("node_modules/playwright-core"), "/usr/bin/chromium-headless-shell".into()]
+    {
         assert!(needed.exists(), "{} does not exist; `tests/run` installs it", needed.display());
     }
     let files = fs::read_dir(folder().join("test")).unwrap();

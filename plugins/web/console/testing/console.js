@@ -7,7 +7,8 @@ import { after, before, test } from "node:test";
 import { Home, PATIENCE_MILLISECONDS } from "./daemon.js";
 import { FakeModel } from "./model.js";
 
-const CHROMIUM = "/usr/bin/chromium";
+// The headless shell needs half of the processor time of the whole browser.
+const CHROMIUM = "/usr/bin/chromium-headless-shell";
 
 export const SIZES = {
   wide: { viewport: { width: 1280, height: 800 } },
