@@ -11,7 +11,7 @@ use avocet_tests::{Home, ProgramOutput, program};
 use tempfile::TempDir;
 
 use crate::coder;
-use crate::support::{printed, printed_json, run, stop};
+use crate::support::{printed, printed_json, run_compiler, stop};
 
 const MANIFEST: &str = "[package]\nname = \"ruler\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n\
     [profile.dev]\ndebug = false\nincremental = false\n";
@@ -85,10 +85,10 @@ impl Project {
         let place = self.path().to_str().unwrap();
         let submit = ["job", "submit", agent, task, "--workspace", place];
         match runner {
-            JobRunner::Direct => run(&self.home, &[&submit[..], &["--direct"]].concat()),
+            JobRunner::Direct => run_compiler(&self.home, &[&submit[..], &["--direct"]].concat()),
             JobRunner::Daemon => {
                 let daemon = self.home.daemon();
-                let ran = run(&self.home, &[&submit[..], &["--follow"]].concat());
+                let ran = run_compiler(&self.home, &[&submit[..], &["--follow"]].concat());
                 stop(daemon);
                 ran
             }

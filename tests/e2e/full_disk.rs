@@ -181,7 +181,7 @@ async fn full_disk_makes_a_webhook_answer_503_until_there_is_room() {
     let error = "Wrong response from the webhook: 503";
     until("the error", || (platform.webhook_info()["last_error_message"] == error).then_some(()));
     assert_eq!((platform.unconfirmed().len(), platform.sent().len()), (1, 0));
-    assert_eq!(daemon.logged("cannot commit an update; Telegram sends it again"), 1);
+    daemon.wait_for("cannot commit an update; Telegram sends it again");
     disk.free();
     let sent = soon("the answer", platform.wait_for_sent(1)).await;
     assert_eq!(sent[0].text, "1, 2, 3.");

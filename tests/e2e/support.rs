@@ -14,15 +14,21 @@ use serde_json::{Value, json};
 
 /// The time after which a wait fails its test.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Like [`PATIENCE`], for a program that compiles a crate twice beside other tests.
+const COMPILER_PATIENCE: Duration = Duration::from_secs(300);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
-const LOOKS: u128 = PATIENCE.as_millis() / LOOK_AGAIN.as_millis();
 /// A user who is neither root nor the owner of any file.
 const NOBODY: u32 = 65534;
 
 /// Polls until `look` returns a value.
 #[track_caller]
-pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..LOOKS {
+pub(crate) fn until<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    until_within(PATIENCE, what, look)
+}
+
+#[track_caller]
+fn until_within<T>(patience: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..patience.as_millis() / LOOK_AGAIN.as_millis() {
         if let Some(found) = look() {
             return found;
         }
@@ -75,8 +81,13 @@ pub(crate) fn start(mut command: Command, input: &[u8]) -> RunningCommand {
 /// Waits until a command has ended, with a timeout.
 #[track_caller]
 pub(crate) fn end(running: impl Into<RunningCommand>) -> ProgramOutput {
-    let mut running = running.into();
-    until("the end of the command", || running.0.as_mut().unwrap().try_wait().unwrap());
+    end_within(PATIENCE, running.into())
+}
+
+#[track_caller]
+fn end_within(patience: Duration, mut running: RunningCommand) -> ProgramOutput {
+    let what = "the end of the command";
+    until_within(patience, what, || running.0.as_mut().unwrap().try_wait().unwrap());
     ProgramOutput::from(running.0.take().unwrap().wait_with_output().unwrap())
 }
 
@@ -84,6 +95,12 @@ pub(crate) fn end(running: impl Into<RunningCommand>) -> ProgramOutput {
 #[track_caller]
 pub(crate) fn run(home: &Home, arguments: &[&str]) -> ProgramOutput {
     run_with(home, arguments, b"")
+}
+
+/// Works as [`run`], for a command that compiles.
+#[track_caller]
+pub(crate) fn run_compiler(home: &Home, arguments: &[&str]) -> ProgramOutput {
+    end_within(COMPILER_PATIENCE, start(home.command(arguments), b""))
 }
 
 /// Works as [`run`], with this on stdin.
