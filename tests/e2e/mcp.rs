@@ -15,7 +15,7 @@ use avocet_tests::{DaemonProcess, Home, program};
 
 use serde_json::Value;
 
-use crate::support::{printed, printed_json, stop, until};
+use crate::support::{printed, run, stop, until};
 
 /// A file of a package that `tests/run` installs.
 fn installed(file: &str) -> PathBuf {
@@ -72,7 +72,9 @@ impl McpHome {
     /// Waits until the tools of each server are known, or its failure.
     fn until_known(&self) {
         until("the first start of each server", || {
-            let listed = printed_json(&self.home, &["mcp", "list"]);
+            // Reading 5000 tools keeps a busy daemon from answering for seconds, and the command then warns.
+            let listed = run(&self.home, &["mcp", "list", "--json"]).out;
+            let listed: Value = serde_json::from_str(&listed).unwrap();
             let mut states = listed.as_array().unwrap().iter().map(|row| &row["status"]);
             let is_known =
                 |status: &Value| status["state"] == "failed" || status["software"].is_string();
