@@ -15,7 +15,7 @@ use crate::AgentTools;
 pub struct AgentsConfig {
     /// The settings that all agents inherit.
     pub defaults: AgentDefaults,
-    /// Agents for some sessions, by name: see [`read_profiles`](crate::profiles).
+    /// Agents for some sessions, by name: see [`read_profiles`](crate::read_profiles).
     #[serde(flatten)]
     pub profiles: Map<String, Value>,
 }
