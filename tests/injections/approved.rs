@@ -97,9 +97,13 @@ async fn allow(world: &World, one: &Scenario, mut person: ChatPerson, question: 
         panic!("{name} is asked about twice")
     };
     until(&name, || world.effects(one) > 0).await;
-    world.platform.press(person.who, question, &approve);
-    // A sent file is a message, too.
-    while person.hear(&name).await.text != DECIDED {}
+    let press = world.platform.press(person.who, question, &approve);
+    until(&name, || {
+        let answers = world.platform.requests("answerCallbackQuery");
+        let answer = answers.iter().find(|answer| answer.args["callback_query_id"] == press);
+        answer.is_some_and(|answer| answer.args["text"] == DECIDED)
+    })
+    .await;
     assert_eq!(world.effects(one), 1, "{name}");
     let calls = usize::from(one.order.tool != "answer" && one.order.tool != "web_fetch");
     assert_eq!(world.started(&one.id), calls, "{name}");

@@ -66,6 +66,8 @@ async fn calls_to_telegram_are_one_per_answer() {
     with_timeout("the answer", platform.wait_for_sent(4)).await;
     let edits = platform.wait_for_calls("editMessageText", 1);
     with_timeout("the outcome", edits).await;
+    let ended = platform.wait_for_calls("answerCallbackQuery", 1);
+    with_timeout("the end of the press", ended).await;
     assert_eq!(counted(), [4, 1, 0, 1], "an answer after an approval");
     assert!(platform.calls("setMessageReaction") <= 4, "two per message that waits at most");
     assert!(stop(daemon).await.0.success());

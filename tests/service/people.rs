@@ -7,6 +7,7 @@ use avocet_tests::{Home, now, program};
 use regex::Regex;
 use serde_json::{Value, json};
 
+use crate::approvals::told_presser;
 use crate::model::{asked, config};
 use crate::patience::{stop, until, with_timeout};
 
@@ -149,7 +150,7 @@ async fn f14_pairing_button_admits_once_and_only_if_an_owner_presses() {
     platform.press(CID, &notice, &approve);
     platform.press(BOB, &notice, &approve);
     let refused = "/pair is for my owner, and only in a private chat.";
-    assert_eq!(last_told(&platform, ANN, 3).await, refused);
+    told_presser(&platform, refused).await;
     platform.say(UserMessage::group(ANN, GROUP, &approve));
     assert_eq!(last_told(&platform, GROUP, 1).await, refused);
     assert_eq!(home.run(&["pair", "list", "--json"]).out.matches("\"code\"").count(), 1);
@@ -164,11 +165,11 @@ async fn f14_pairing_button_admits_once_and_only_if_an_owner_presses() {
     with_timeout("the end of both cards", ended).await;
     platform.press(ANN, &notice, &approve);
     let replayed = format!("The code {code} was approved before; a code can be used once.");
-    assert_eq!(last_told(&platform, ANN, 4).await, replayed);
+    told_presser(&platform, &replayed).await;
     assert_eq!(last_told(&platform, CID, 3).await, "Good morning.", "the answer to the first text");
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
-    assert_eq!((told(&platform, ANN, 4).await.len(), platform.refusals()), (4, vec![]));
+    assert_eq!((told(&platform, ANN, 2).await.len(), platform.refusals()), (2, vec![]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

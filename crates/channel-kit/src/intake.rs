@@ -35,6 +35,9 @@ use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey, IdError};
 use avocet_protocol::store::{Accepted, AcceptedAs, StoreError};
 use avocet_supervise::with_retry;
 
+/// The answer to a pressed button or a command of a person without access. Only that person reads it.
+pub const NO_ACCESS: &str = "I do not answer you here: you have no access.";
+
 /// Commits the updates of one account to the log. A write that fails temporarily, for example on a
 /// full disk, is retried; meanwhile the platform keeps the later updates.
 #[derive(Debug, Clone, Copy)]

@@ -45,7 +45,7 @@ pub use account_refusals::AccountRefusals;
 pub use avocet_protocol::chat::{Style, StyleRange};
 pub use exchanges::Exchanges;
 pub use group::{GroupConfig, GroupIds};
-pub use intake::{Converted, Intake, Stopped, Taken, Unreadable};
+pub use intake::{Converted, Intake, NO_ACCESS, Stopped, Taken, Unreadable};
 pub use link::MAX_URL_CHARS;
 pub use native_tables::{ColumnAlign, NativeTable, TableSegment, table_segments};
 pub use pace::{Pace, Rate, Rates, UnderWay};

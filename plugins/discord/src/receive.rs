@@ -22,7 +22,7 @@ mod user_reactions;
 use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
 
-use avocet_channel_kit::{Converted, Intake, Stopped, Taken};
+use avocet_channel_kit::{Converted, Intake, NO_ACCESS, Stopped, Taken};
 use avocet_protocol::channel::{ChannelContext, ChannelError};
 use avocet_protocol::chat::Cursor;
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
@@ -54,7 +54,6 @@ use reaction_queue::ReactionQueue;
 use recent::RecentMessages;
 use requests::FinishedRequest;
 use schedule::Schedule;
-use unreadable::NO_ACCESS;
 use user_reactions::UserReactions;
 
 /// Prefixes of events that belong to our intents, but are ignored.

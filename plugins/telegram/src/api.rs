@@ -26,6 +26,8 @@ use crate::update::{self, GetUpdates, PolledUpdates};
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
 /// The timeout of a short request of the receive loop.
 pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+/// The pauses before the repeats of a lost request that does no harm.
+const REPEATS: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
 /// The timeout of the largest upload. The outbox has its own, by the file's size.
 const UPLOAD_LIMIT: Duration = Duration::from_mins(10);
 
@@ -125,6 +127,30 @@ impl Api {
     {
         let answered = within(clock, limit, self.call(payload)).await;
         answered.unwrap_or_else(|_| Err(BotApiError::timed_out()))
+    }
+
+    /// Works as [`Self::call_within`], for a method that does no harm if it is carried out twice. A
+    /// request that a connection or a proxy has lost is repeated after a moment.
+    ///
+    /// # Errors
+    /// The [`BotApiError`] of the last request.
+    pub(crate) async fn call_with_repeats<T, P>(
+        &self,
+        clock: &dyn Clock,
+        limit: Duration,
+        payload: P,
+    ) -> Result<T, BotApiError>
+    where
+        T: DeserializeOwned,
+        P: Payload + Serialize + Clone,
+    {
+        for pause in REPEATS {
+            match self.call_within(clock, limit, payload.clone()).await {
+                Err(fault) if fault.may_pass_soon() => clock.sleep(pause).await,
+                answered => return answered,
+            }
+        }
+        self.call_within(clock, limit, payload).await
     }
 
     /// Calls a method that sends or edits a message. A result that cannot be read is no error,

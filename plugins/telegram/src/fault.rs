@@ -103,6 +103,21 @@ impl BotApiError {
         description.contains(text)
     }
 
+    /// Returns `true` if the server may have carried the request out, or may still do so: the answer is
+    /// missing, or a proxy wrote it.
+    pub(crate) fn has_unknown_outcome(&self) -> bool {
+        match self {
+            Self::Broken(_) => true,
+            Self::Refused(refusal) => refusal.code >= 500 && !refusal.is_certain_failure(),
+            Self::NotSent(_) | Self::Wait(_) | Self::Moved(_) => false,
+        }
+    }
+
+    /// Returns `true` if the same request may succeed at once: a connection or a proxy failed.
+    pub(crate) fn may_pass_soon(&self) -> bool {
+        matches!(self, Self::NotSent(_)) || self.has_unknown_outcome()
+    }
+
     /// Returns `true` if the server does not know the method, or forbids it to bots, in all chats.
     pub(crate) fn is_unsupported(&self) -> bool {
         self.has_code(404) || UNSUPPORTED.iter().any(|text| self.contains(text))

@@ -93,6 +93,9 @@ impl Channel for Telegram {
     }
 
     async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
+        if let Some(answered) = self.answer_press(delivery).await {
+            return answered;
+        }
         // Fails if a hold began after the chat got its turn: a request would be refused.
         let under_way = self.pace.start_request(&delivery.address.chat).await;
         let _under_way = under_way.map_err(SendError::RetryAfter)?;
@@ -106,6 +109,7 @@ impl Channel for Telegram {
             self.drafts.end(&delivery.address);
             self.account_accepted();
             self.note_own(delivery, receipt);
+            self.note_pressed_message(delivery);
         }
         sent
     }
@@ -127,10 +131,16 @@ impl Channel for Telegram {
     }
 
     async fn turn(&self, delivery: &Delivery) -> Result<(), Duration> {
+        if self.presses.is_answered_by(delivery) {
+            return Ok(());
+        }
         self.pace.turn(&delivery.address.chat, pace::is_group(delivery)).await
     }
 
     fn spare_turn(&self, delivery: &Delivery) -> Result<(), Duration> {
+        if self.presses.is_answered_by(delivery) {
+            return Ok(());
+        }
         self.pace.spare_turn(&delivery.address.chat, pace::is_group(delivery))
     }
 

@@ -9,6 +9,7 @@ use teloxide::types::{
 };
 
 use crate::bot::{Audience, BotIdentity};
+use crate::commands;
 use crate::convert::NOT_MENTIONED;
 use crate::hidden_addresses::{add_addresses, describe_buttons};
 use crate::media::{self, Carried};
@@ -107,7 +108,9 @@ impl ButtonPress<'_> {
     pub(crate) fn convert(self) -> Result<Converted, IdError> {
         let Self { id, text, address, chat, sender, pressed } = self;
         let key = DedupeKey::parse(&format!("c{id}"))?;
-        let content = Content { pressed, ..Content::text(text) };
+        // The reply of a command is the answer to its press.
+        let reply_to = commands::is_command(text).then(|| key.clone());
+        let content = Content { pressed, reply_to, ..Content::text(text) };
         let inbound = Inbound::new(address, sender, key, content);
         Ok(Converted::Inbound(Box::new(Inbound { chat, from_platform: true, ..inbound })))
     }

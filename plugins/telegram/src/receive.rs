@@ -2,22 +2,25 @@
 //! ones to Telegram, so it is sent only once they are committed.
 
 use std::convert::Infallible;
+use std::slice;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use avocet_channel_kit::{Intake, Stopped};
+use avocet_channel_kit::{Converted, Intake, NO_ACCESS, Stopped, Taken};
+use avocet_protocol::bus::PublishError;
 use avocet_protocol::channel::{ChannelContext, ChannelError};
 use avocet_protocol::chat::Cursor;
+use avocet_protocol::ids::DedupeKey;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
-use teloxide::payloads::{AnswerCallbackQuery, DeleteWebhook, GetMe, GetWebhookInfo};
+use teloxide::payloads::{DeleteWebhook, GetMe, GetWebhookInfo};
 use teloxide::requests::Payload;
 use teloxide::types::Me;
 
 use crate::api::ANSWER_LIMIT;
 use crate::bot::{Audience, BotIdentity};
-use crate::convert::{audience, is_for_bot};
+use crate::convert::{audience, convert, is_for_bot};
 use crate::failures::Failures;
 use crate::fault::BotApiError;
 use crate::moved::GroupMove;
@@ -88,6 +91,7 @@ impl Receiver<'_> {
             stopped = receiving => stopped,
             never = registration => never,
             never = self.telegram.keep_reacting() => match never {},
+            never = self.telegram.keep_ending_presses() => match never {},
         }
     }
 
@@ -213,9 +217,30 @@ impl Receiver<'_> {
     ) -> Result<Option<PressAnswer>, Stopped> {
         let Some(update) = updates.first() else { return Ok(None) };
         let (telegram, intake, bot) = (self.telegram, self.intake, self.bot(me));
+        let held = self.hold_press(&bot, update);
         let mut stages = UpdateStages::new(telegram, intake, bot, update, updates, audience);
-        self.intake.run_stages(&mut stages, cursor).await?;
-        Ok(update.press_answer())
+        let taken = self.intake.run_stages(&mut stages, cursor).await;
+        if let Some(press) = held {
+            if matches!(taken, Ok(Taken::Accepted | Taken::Settled | Taken::Repeated)) {
+                return Ok(None);
+            }
+            telegram.presses.remove(&press);
+        }
+        let answer = update.press_answer();
+        Ok(match taken? {
+            Taken::Refused(PublishError::NotAllowed { .. }) => {
+                answer.map(|answer| PressAnswer { text: Some(NO_ACCESS), ..answer })
+            }
+            _ => answer,
+        })
+    }
+
+    /// Holds the press of a button with a command until the command has a reply.
+    fn hold_press(&self, bot: &BotIdentity<'_>, update: &Update) -> Option<DedupeKey> {
+        let PressAnswer { query, .. } = update.press_answer()?;
+        let Converted::Inbound(press) = convert(bot, slice::from_ref(update)) else { return None };
+        let now = self.context.clock.elapsed();
+        self.telegram.presses.hold(&query, &press, now).then_some(press.key)
     }
 
     /// The bot as its chats see it.
@@ -235,15 +260,10 @@ impl Receiver<'_> {
         }
     }
 
-    /// Ends the button's loading indicator. The press is committed by now, so an error is harmless.
+    /// Answers a pressed button. The press is committed by now, so an error is harmless.
     pub(crate) async fn answer(&self, press: Option<PressAnswer>) {
         let Some(PressAnswer { query, text }) = press else { return };
-        let mut answer = AnswerCallbackQuery::new(query);
-        answer.text = text.map(str::to_owned);
-        let answered: Result<IgnoredAny, _> = self.call(answer).await;
-        if let Err(error) = answered {
-            tracing::debug!(%error, "cannot answer a button press");
-        }
+        self.telegram.end_press(query, text.map(str::to_owned)).await;
     }
 
     /// Records a successful answer of the platform.

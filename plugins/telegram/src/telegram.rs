@@ -7,6 +7,7 @@ pub(crate) mod edit;
 pub(crate) mod files;
 mod media_group;
 pub(crate) mod pace;
+mod presses;
 pub(crate) mod reactions;
 mod rich;
 pub(crate) mod token;
@@ -36,6 +37,7 @@ use crate::topic::LostTopics;
 use crate::webhook::Endpoint;
 use drafts::BotDrafts;
 use media_group::PartlySent;
+use presses::HeldPresses;
 use reactions::BotReactions;
 use rich::RichMessages;
 use token::TokenState;
@@ -78,6 +80,7 @@ pub struct Telegram {
     pub(crate) drafts: BotDrafts,
     pub(crate) rich: RichMessages,
     pub(crate) reactions: BotReactions,
+    pub(crate) presses: HeldPresses,
     pub(crate) user_reactions: UserReactions,
     pub(crate) checklists: ChecklistChanges,
     pub(crate) clock: Arc<dyn Clock>,
@@ -138,6 +141,7 @@ impl Telegram {
             drafts: BotDrafts::new(config.drafts),
             rich: RichMessages::new(config.rich_tables),
             reactions: BotReactions::new(config),
+            presses: HeldPresses::default(),
             user_reactions: UserReactions::default(),
             checklists: ChecklistChanges::default(),
             clock,

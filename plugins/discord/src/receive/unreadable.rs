@@ -10,8 +10,6 @@ use serenity::model::id::{ChannelId, InteractionId, MessageId};
 
 use super::Receiver;
 
-/// The answer to a command that the bus refuses; only its user sees it.
-pub(super) const NO_ACCESS: &str = "I do not answer you here: you have no access.";
 /// The answer to an unreadable interaction; only its user sees it.
 const NOT_UNDERSTOOD: &str = "I could not read this. Write it as a message, please.";
 

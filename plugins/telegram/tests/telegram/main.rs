@@ -16,6 +16,7 @@ mod media;
 mod moving;
 mod pacing;
 mod polls;
+mod presses;
 mod proxy;
 mod reactions;
 mod receiving;

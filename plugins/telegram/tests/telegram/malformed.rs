@@ -154,10 +154,12 @@ async fn button_press_below_a_malformed_message_is_received_and_always_answered(
     press("2", &json!({}));
     assert_eq!(world.bus.taken(1).await[0].content.text, "/stop");
     assert_eq!(world.bus.ignored(1).await, ["of another kind"]);
+    world.platform.wait_for_calls("answerCallbackQuery", 1).await;
+    world.clock.advance(Duration::from_secs(10));
     world.platform.wait_for_calls("answerCallbackQuery", 2).await;
     let answered = world.platform.requests("answerCallbackQuery");
     let ids: Vec<&Value> = answered.iter().map(|call| &call.args["callback_query_id"]).collect();
-    assert_eq!(ids, ["1", "2"]);
+    assert_eq!(ids, ["2", "1"]);
 }
 
 /// Bytes in place of the text of a message, and the number of updates that are skipped because of
