@@ -7,7 +7,7 @@
 //! ```text
 //! result of the send      then                          at most
 //! arrived                 sent
-//! refused for now         again, 1 s to 5 min later     MAX_ATTEMPTS, or STUCK_AFTER
+//! refused for now         again, 0.25 s to 5 min later    MAX_ATTEMPTS, or STUCK_AFTER
 //! rate limit              again, at the stated time     does not count
 //! refused permanently     dead, with a notice
 //! unknown                 by the channel's rule:
@@ -42,13 +42,15 @@ use avocet_protocol::store::{Head, SendEnd};
 /// answer.
 const MAX_ATTEMPTS: u32 = 300;
 /// Longest time that a chunk may fail while other chats of its account succeed. Then the chunk
-/// itself is the problem, and is abandoned for the sake of the messages behind it. Eight attempts
+/// itself is the problem, and is abandoned for the sake of the messages behind it. Ten attempts
 /// fit into this time.
 const STUCK_AFTER: Duration = Duration::from_mins(4);
 /// Minimum number of failures that each follow a success in another chat. One is not enough: after
 /// an outage overnight, this chat's first attempt may fail just after another chat has succeeded.
 const STUCK_FAILURES: u32 = 2;
-const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// A request that was certainly not carried out is repeated soon: most connections that were refused
+/// or reset work again at once.
+const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
 /// Delay between a send of unknown outcome and its one marked repetition, and then until the notice
 /// that neither was confirmed. The repetition is the last chance, so it must come after a proxy

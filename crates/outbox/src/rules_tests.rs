@@ -84,16 +84,16 @@ fn pause_after_unknown_is_fixed_for_a_marked_repetition_and_grows_for_others() {
         Head { delivery: Delivery { shown_as, ..head.delivery.clone() }, ..head }
     };
     let table = [
-        (head(false, false, 0), RepeatMarked, 15),
-        (head(true, true, 1), RepeatMarked, 15),
-        (head(false, false, 0), RepeatSafe, 1),
-        (head(true, false, 3), RepeatSafe, 8),
-        (edit(0), RepeatMarked, 1),
-        (edit(3), RepeatMarked, 8),
+        (head(false, false, 0), RepeatMarked, 15_000),
+        (head(true, true, 1), RepeatMarked, 15_000),
+        (head(false, false, 0), RepeatSafe, 250),
+        (head(true, false, 3), RepeatSafe, 2000),
+        (edit(0), RepeatMarked, 250),
+        (edit(3), RepeatMarked, 2000),
     ];
-    for (head, rule, seconds) in table {
+    for (head, rule, millis) in table {
         let pause = pause_after_unknown(&head, rule);
-        assert_eq!(pause, Duration::from_secs(seconds), "{head:?} {rule:?}");
+        assert_eq!(pause, Duration::from_millis(millis), "{head:?} {rule:?}");
     }
 }
 
@@ -115,8 +115,7 @@ fn judge_waits_longer_after_each_failure_and_abandons_the_chunk_at_last() {
     };
     let waits: Vec<_> = (1..=300).map(failed).collect();
     let dead = Err("no route; tried 300 times".to_owned());
-    let mut expected: Vec<_> =
-        [1, 2, 4, 8, 16, 32, 64, 128, 256].map(|seconds| Ok(seconds * 1000)).into();
+    let mut expected: Vec<_> = (0..11).map(|doubled| Ok(250 << doubled)).collect();
     expected.resize(299, Ok(300_000));
     expected.push(dead);
     assert_eq!(waits, expected);

@@ -204,7 +204,7 @@ async fn preview_messages_of_a_longer_step_show_an_ellipsis_and_are_removed() {
     harness.channel.script_removals([SendError::Failed("no route".to_owned())]);
     drop(pen);
     harness.channel.shows(|texts| texts[0] == "It is seven o'clock").await;
-    harness.pass(SECOND).await;
+    harness.pass(SECOND / 4).await;
     harness.messages(1).await;
     harness.delivered().await;
     let status = harness.store.log_status().await.unwrap();

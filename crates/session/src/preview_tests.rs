@@ -217,7 +217,7 @@ async fn f5_preview_edit_of_unknown_outcome_is_repeated_unmarked() {
     harness.shows("Once upon a time …").await;
     harness.channel.script([OnSend::TakeAndReset]);
     drop(pen);
-    harness.pass(SECOND).await;
+    harness.pass(SECOND / 4).await;
     let taken = harness.channel.taken(3).await;
     assert!(taken.iter().all(|one| !one.repeat), "{taken:?}");
     assert_eq!(harness.shows("Once upon a time").await.len(), 1);

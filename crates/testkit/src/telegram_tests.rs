@@ -250,6 +250,17 @@ async fn inject_break_happens_before_or_after_processing() {
 }
 
 #[tokio::test]
+async fn inject_page_answers_with_html_before_or_after_processing() {
+    for (fault, processed) in [(InjectedFault::Page(502), 0), (InjectedFault::PageAfter(504), 1)] {
+        let fake = fake().await;
+        fake.inject(On::method("sendMessage"), 1, fault.clone());
+        let answer = call(&fake, "sendMessage", &text("x")).await;
+        assert!(answer.headers.contains("text/html"), "{}", answer.headers);
+        assert_eq!(fake.sent().len(), processed, "{fault:?}");
+    }
+}
+
+#[tokio::test]
 async fn inject_hold_answer_waits_for_a_permit() {
     let fake = fake().await;
     let permits = Arc::new(Semaphore::new(0));

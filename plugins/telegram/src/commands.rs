@@ -26,10 +26,12 @@ pub(crate) async fn register(
     all: &[CommandHelp],
 ) -> Result<(), BotApiError> {
     let ours = commands(all);
-    let registered: Value = api.call_within(clock, ANSWER_LIMIT, GetMyCommands::new()).await?;
+    let registered: Value =
+        api.call_with_repeats(clock, ANSWER_LIMIT, GetMyCommands::new()).await?;
     if update::read::<Vec<BotCommand>>(&registered).is_none_or(|registered| registered != ours) {
         let count = ours.len();
-        let IgnoredAny = api.call_within(clock, ANSWER_LIMIT, SetMyCommands::new(ours)).await?;
+        let IgnoredAny =
+            api.call_with_repeats(clock, ANSWER_LIMIT, SetMyCommands::new(ours)).await?;
         tracing::debug!(count, "commands registered");
     }
     Ok(())

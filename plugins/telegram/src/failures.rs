@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use avocet_supervise::Backoff;
 
-const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// A poll changes nothing at the platform, so that one broken answer is repeated at once.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
 /// The failures since the last received updates.

@@ -99,7 +99,7 @@ impl Poller<'_> {
         let allowed_updates = ALLOWED_UPDATES;
         let payload = GetUpdates { offset, limit: most, timeout: seconds, allowed_updates };
         let polled = self.api.get_updates(self.clock, limit, payload).await;
-        if matches!(polled, Err(BotApiError::Broken(_))) {
+        if polled.as_ref().is_err_and(BotApiError::has_unknown_outcome) {
             self.was_abandoned.store(true, Ordering::Relaxed);
         }
         polled

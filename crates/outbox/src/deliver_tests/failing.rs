@@ -42,11 +42,11 @@ async fn deliverer_abandons_a_chunk_that_fails_alone_and_sends_the_next() {
     harness.channel.set_failing("cursed", Some(server_error()));
     harness.send("a", "cursed").await;
     harness.send("a", "behind it").await;
-    fail_until_tried(&harness, 8, OtherChats::Succeed).await;
-    let texts = harness.channel.texts(8 + 2).await;
+    fail_until_tried(&harness, 10, OtherChats::Succeed).await;
+    let texts = harness.channel.texts(10 + 2).await;
     let notice = "I could not confirm that this message arrived: “cursed” /resend sends it again.";
-    assert_eq!(texts[8..], ["behind it", notice]);
-    assert_eq!(harness.clock.elapsed(), 255 * SECOND);
+    assert_eq!(texts[10..], ["behind it", notice]);
+    assert_eq!(harness.clock.elapsed(), 1023 * SECOND / 4);
     harness.wait_until_idle().await;
     let status = harness.store.log_status().await.unwrap();
     assert_eq!((status.unconfirmed, status.pending, status.dead), (1, 0, 0));

@@ -249,6 +249,7 @@ impl BotState {
         let fault = self.faults.take(&call.method, call.int("chat_id"));
         match &fault {
             Some(InjectedFault::Refuse(error)) => return error.pieces(),
+            Some(InjectedFault::Page(status)) => return wire::page(*status),
             Some(InjectedFault::ResetBefore) => return vec![Piece::Reset],
             Some(InjectedFault::Hang) => return vec![Piece::Hang],
             _ => {}
@@ -269,6 +270,7 @@ impl BotState {
             Err(error) => self.refuse(&call.method, error.clone()),
         };
         match fault {
+            Some(InjectedFault::PageAfter(status)) => wire::page(status),
             Some(InjectedFault::ResetAfter) => vec![Piece::Reset],
             Some(InjectedFault::HangAfter) => vec![Piece::Hang],
             Some(InjectedFault::CutAnswer) => wire::half(&result.unwrap_or_default()),

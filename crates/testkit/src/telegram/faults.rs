@@ -11,6 +11,10 @@ use super::wire::ApiError;
 pub enum InjectedFault {
     /// The call is not processed. The answer is this error.
     Refuse(ApiError),
+    /// The call is not processed. The answer is a page of HTML with this status, as a proxy writes it.
+    Page(u16),
+    /// The call is processed. The answer is such a page nevertheless.
+    PageAfter(u16),
     /// The call is not processed. The connection is reset.
     ResetBefore,
     /// The call is not processed and never answered.

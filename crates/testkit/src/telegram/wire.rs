@@ -127,6 +127,12 @@ pub(super) fn success(result: &Value) -> Vec<Piece> {
     OddBytes::default().success(result)
 }
 
+/// Returns the page of a proxy that has no answer of the platform.
+pub(super) fn page(status: u16) -> Vec<Piece> {
+    let body = format!("<html><head><title>{status}</title></head><body>nginx</body></html>");
+    whole(status, &[("content-type", "text/html")], &body)
+}
+
 /// Returns half of the answer, after which the connection is closed.
 pub(super) fn half(result: &Value) -> Vec<Piece> {
     let body = success_body(result);

@@ -10,7 +10,7 @@ use teloxide::payloads::{
 use teloxide::types::{ChatAction, MessageId};
 
 use crate::Telegram;
-use crate::api::MessageReceipt;
+use crate::api::{ANSWER_LIMIT, MessageReceipt};
 use crate::compose::{buttons, no_preview};
 use crate::direct_topics::DirectTopic;
 use crate::fault::BotApiError;
@@ -65,7 +65,9 @@ impl Telegram {
         if let Some(topic) = topic::thread_of_chat(chat) {
             request = request.message_thread_id(topic);
         }
-        if let Err(error) = self.api.call::<IgnoredAny, _>(request).await {
+        let (clock, limit) = (self.clock.as_ref(), ANSWER_LIMIT);
+        let shown = self.api.call_with_repeats::<IgnoredAny, _>(clock, limit, request).await;
+        if let Err(error) = shown {
             tracing::debug!(%chat, %error, "cannot show the typing indicator");
         }
     }

@@ -27,7 +27,7 @@ impl World {
         }
     }
 
-    fn with_commands(mut self, commands: &[(&'static str, &'static str)]) -> Self {
+    pub(crate) fn with_commands(mut self, commands: &[(&'static str, &'static str)]) -> Self {
         let help = |&(name, help)| CommandHelp::new(name, "", help);
         self.commands = commands.iter().map(help).collect();
         self

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod albums;
+mod broken_answers;
 mod checklists;
 mod connecting;
 mod direct_messages;
