@@ -48,7 +48,8 @@ use avocet_protocol::chat::{
 use avocet_protocol::clock::Clock;
 use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey};
 use avocet_protocol::store::{
-    Accepted, AcceptedAs, Correction, Enqueued, Inbox, OpenQuestion, Outbox, StoreError, Withdrawn,
+    Accepted, AcceptedAs, Correction, Enqueued, Inbox, OpenQuestion, Outbox, StoreError,
+    UnansweredMessage, Withdrawn,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -268,9 +269,13 @@ impl Publish for Bus {
         self.enqueue_content(&inbound.address, &line, &inbound.key, None).await.map(|_| ())
     }
 
-    async fn withdraw(&self, chat: &ChatAddress, key: &DedupeKey) -> Result<(), PublishError> {
+    async fn withdraw_message(
+        &self,
+        chat: &ChatAddress,
+        key: &DedupeKey,
+    ) -> Result<(), PublishError> {
         self.check_running()?;
-        let Some(withdrawn) = self.inbox.withdraw(chat, key).await? else { return Ok(()) };
+        let Some(withdrawn) = self.inbox.withdraw_message(chat, key).await? else { return Ok(()) };
         let Withdrawn { session, ended } = withdrawn;
         tracing::info!(%chat, %key, ?ended, "a message was deleted; it gets no answer");
         if !ended.is_empty() {
@@ -279,6 +284,15 @@ impl Publish for Bus {
         }
         self.waker.send_wake(WakeUp::Lane(session));
         Ok(())
+    }
+
+    async fn list_unanswered(
+        &self,
+        channel: &ChannelName,
+        account: &AccountName,
+        limit: u32,
+    ) -> Result<Vec<UnansweredMessage>, PublishError> {
+        Ok(self.inbox.list_unanswered(channel, account, limit).await?)
     }
 
     async fn ignore(

@@ -32,7 +32,7 @@ use avocet_protocol::bus::PublishError;
 use avocet_protocol::channel::{ChannelContext, ChannelError};
 use avocet_protocol::chat::{ChatAddress, ChatKind, Content, Cursor, Inbound, Notice, Quote};
 use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey, IdError};
-use avocet_protocol::store::{Accepted, AcceptedAs, StoreError};
+use avocet_protocol::store::{Accepted, AcceptedAs, StoreError, UnansweredMessage};
 use avocet_supervise::with_retry;
 
 /// The answer to a pressed button or a command of a person without access. Only that person reads it.
@@ -209,9 +209,24 @@ impl<'a> Intake<'a> {
     ///
     /// # Errors
     /// [`Stopped`]: the message is not taken back.
-    pub async fn withdraw(&self, chat: &ChatAddress, key: &DedupeKey) -> Result<(), Stopped> {
-        let withdraw = || self.context.publish.withdraw(chat, key);
+    pub async fn withdraw_message(
+        &self,
+        chat: &ChatAddress,
+        key: &DedupeKey,
+    ) -> Result<(), Stopped> {
+        let withdraw = || self.context.publish.withdraw_message(chat, key);
         Ok(self.with_retry(withdraw).await??)
+    }
+
+    /// Returns the messages of the account that wait or are being answered, at most `limit` and the
+    /// oldest first: a platform may have deleted them while nobody listened.
+    ///
+    /// # Errors
+    /// [`Stopped`] if the log cannot be read.
+    pub async fn list_unanswered(&self, limit: u32) -> Result<Vec<UnansweredMessage>, Stopped> {
+        let Self { channel, account, context, .. } = self;
+        let list = || context.publish.list_unanswered(channel, account, limit);
+        Ok(self.with_retry(list).await??)
     }
 
     /// Returns every cursor of the account.

@@ -39,7 +39,7 @@ use avocet_protocol::store::{
     Accepted, AcceptedAs, BranchSession, ChangeSession, DeliveredText, Enqueued, History,
     HistoryAuthor, HistoryHit, HistoryQuery, MemoryScope, MessageStatus, Query, SentState,
     SessionFilter, SessionGroup, SessionRow, SessionStatus, SessionSummary, StoreError, Total,
-    TranscriptPage, UsageBy, UsageRow, WideHistoryQuery,
+    TranscriptPage, UnansweredMessage, UsageBy, UsageRow, WideHistoryQuery,
 };
 use avocet_protocol::turn::{
     Origin, SessionReports, TurnEvent, TurnEvents, TurnRecord, TurnState, Undelivered,
@@ -198,8 +198,17 @@ impl Publish for FakeDaemon {
         Ok(())
     }
 
-    async fn withdraw(&self, _: &ChatAddress, _: &DedupeKey) -> Result<(), PublishError> {
+    async fn withdraw_message(&self, _: &ChatAddress, _: &DedupeKey) -> Result<(), PublishError> {
         Ok(())
+    }
+
+    async fn list_unanswered(
+        &self,
+        _: &ChannelName,
+        _: &AccountName,
+        _: u32,
+    ) -> Result<Vec<UnansweredMessage>, PublishError> {
+        Ok(Vec::new())
     }
 
     async fn ignore(

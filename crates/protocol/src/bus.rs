@@ -18,7 +18,7 @@ use async_trait::async_trait;
 
 use crate::chat::{ChatAddress, Content, Cursor, Inbound, Outbound, Planned, SessionId};
 use crate::ids::{AccountName, ChannelName, DedupeKey, IdError};
-use crate::store::{Accepted, Enqueued, NoCorrection, StoreError};
+use crate::store::{Accepted, Enqueued, NoCorrection, StoreError, UnansweredMessage};
 
 /// The bus, as channels and the gateway use it.
 #[async_trait]
@@ -73,7 +73,23 @@ pub trait Publish: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`PublishError::Log`]: the message is not taken back.
-    async fn withdraw(&self, chat: &ChatAddress, key: &DedupeKey) -> Result<(), PublishError>;
+    async fn withdraw_message(
+        &self,
+        chat: &ChatAddress,
+        key: &DedupeKey,
+    ) -> Result<(), PublishError>;
+
+    /// Returns the messages of people in an account that wait or are being answered, at most `limit` and
+    /// the oldest first.
+    ///
+    /// # Errors
+    /// [`PublishError::Log`]: the log cannot be read.
+    async fn list_unanswered(
+        &self,
+        channel: &ChannelName,
+        account: &AccountName,
+        limit: u32,
+    ) -> Result<Vec<UnansweredMessage>, PublishError>;
 
     /// Returns every cursor of an account.
     ///

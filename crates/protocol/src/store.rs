@@ -44,7 +44,7 @@ pub use history::{
 };
 pub use inbox::{
     Accepted, AcceptedAs, CommandAction, CommandEffect, CommandReply, Correction, Inbox,
-    NoCorrection, OpenQuestion, StoppedAnswer, Withdrawn,
+    NoCorrection, OpenQuestion, StoppedAnswer, UnansweredMessage, Withdrawn,
 };
 pub use jobs::{JobChat, JobLimits, JobRules, JobState, JobStatus, Jobs, NewJob, SubmittedJob};
 pub use ledger::{

@@ -245,7 +245,7 @@ async fn deleted_message_stops_its_turn_and_gets_no_answer() {
     let id = harness.publish_from("bob", "b", "bring it").await.unwrap();
     harness.asked(1).await;
     let chat = session("b").address();
-    harness.bus.withdraw(&chat, &"bring it".parse().unwrap()).await.unwrap();
+    harness.bus.withdraw_message(&chat, &"bring it".parse().unwrap()).await.unwrap();
     assert_eq!(harness.settled(id).await, Outcome::Stopped);
     harness.idle().await;
     harness.sent().await;

@@ -7,7 +7,8 @@ use avocet_protocol::chat::{
 use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey, MessageId};
 use avocet_protocol::session::SessionSetting;
 use avocet_protocol::store::{
-    Accepted, CommandAction, CommandEffect, CommandReply, Correction, Inbox, Withdrawn,
+    Accepted, CommandAction, CommandEffect, CommandReply, Correction, Inbox, UnansweredMessage,
+    Withdrawn,
 };
 use rusqlite::params;
 
@@ -20,7 +21,7 @@ use crate::rows::chunks::{OutboxSource, insert_notice, insert_planned};
 use crate::rows::messages::{INBOUND, end_message, inbound_from_row};
 use crate::rows::sessions::{choose_setting, use_session};
 use crate::tx::{Result, Tx};
-use crate::withdraw::withdraw_message;
+use crate::withdraw::{list_unanswered, withdraw_message};
 use crate::{Durability, SqliteStore};
 
 #[async_trait]
@@ -48,10 +49,24 @@ impl Inbox for SqliteStore {
         .await
     }
 
-    async fn withdraw(&self, chat: &ChatAddress, key: &DedupeKey) -> Result<Option<Withdrawn>> {
+    async fn withdraw_message(
+        &self,
+        chat: &ChatAddress,
+        key: &DedupeKey,
+    ) -> Result<Option<Withdrawn>> {
         let (chat, key) = (chat.clone(), key.clone());
         self.write("withdraw", Durability::Synced, move |tx| withdraw_message(tx, &chat, &key))
             .await
+    }
+
+    async fn list_unanswered(
+        &self,
+        channel: &ChannelName,
+        account: &AccountName,
+        limit: u32,
+    ) -> Result<Vec<UnansweredMessage>> {
+        let (channel, account) = (channel.clone(), account.clone());
+        self.read(move |db| list_unanswered(db, &channel, &account, limit)).await
     }
 
     async fn ignore(

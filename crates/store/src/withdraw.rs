@@ -9,15 +9,16 @@
 //! ```
 
 use avocet_protocol::chat::{ChatAddress, Outcome, SessionId};
-use avocet_protocol::ids::{DedupeKey, MessageId, TurnId};
-use avocet_protocol::store::Withdrawn;
+use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey, MessageId, TurnId};
+use avocet_protocol::store::{UnansweredMessage, Withdrawn};
 use rusqlite::params;
 
 use crate::cancel::cancel_turn;
 use crate::preview;
 use crate::rows;
 use crate::rows::messages::end_message;
-use crate::tx::{Result, Tx};
+use crate::rows::turns::OPEN_TURN;
+use crate::tx::{Db, Result, Tx};
 
 /// A message without an outcome.
 struct OpenMessage {
@@ -63,6 +64,32 @@ pub(crate) fn withdraw_message(
         before.ended.extend(ended);
     }
     Ok(withdrawn)
+}
+
+/// Returns the open messages of people in an account, the oldest first. Those of other processes are
+/// left out: no platform knows them.
+pub(crate) fn list_unanswered(
+    db: Db<'_>,
+    channel: &ChannelName,
+    account: &AccountName,
+    limit: u32,
+) -> Result<Vec<UnansweredMessage>> {
+    let columns = "SELECT id, channel, account, chat, topic, key FROM inbound";
+    let is_theirs = "channel = ?1 AND account = ?2 AND kind = 'text' AND corrects IS NULL \
+                     AND digest IS NULL AND outcome IS NULL";
+    db.query_rows(
+        // Two parts, because each has an index of its own.
+        &format!(
+            "{columns} WHERE state = 'queued' AND turn IS NULL AND {is_theirs} \
+             UNION ALL {columns} WHERE turn IN (SELECT id FROM turns WHERE {OPEN_TURN}) \
+                 AND {is_theirs} ORDER BY id LIMIT ?3"
+        ),
+        params![channel.as_str(), account.as_str(), limit],
+        |row| {
+            let chat = rows::address_from_row(row)?;
+            Ok(UnansweredMessage { chat, key: rows::parse_column(row, "key")? })
+        },
+    )
 }
 
 /// Returns `true` if a turn also works for other messages than this one and its corrections.

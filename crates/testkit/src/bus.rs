@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use avocet_protocol::bus::{Publish, PublishError};
 use avocet_protocol::chat::{ChatAddress, Content, Cursor, Inbound, Outbound};
 use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey, DeliveryId, MessageId};
-use avocet_protocol::store::{Accepted, AcceptedAs, Enqueued};
+use avocet_protocol::store::{Accepted, AcceptedAs, Enqueued, UnansweredMessage};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -17,6 +17,7 @@ pub struct FakeBus {
     taken: watch::Sender<Vec<Inbound>>,
     ignored: watch::Sender<Vec<String>>,
     withdrawn: watch::Sender<Vec<(ChatAddress, DedupeKey)>>,
+    unanswered: Mutex<Vec<UnansweredMessage>>,
     cursors: Mutex<Vec<Cursor>>,
     said: Mutex<Vec<(Outbound, DedupeKey)>>,
     open: watch::Sender<bool>,
@@ -32,6 +33,7 @@ impl Default for FakeBus {
             taken: watch::Sender::default(),
             ignored: watch::Sender::default(),
             withdrawn: watch::Sender::default(),
+            unanswered: Mutex::default(),
             cursors: Mutex::default(),
             said: Mutex::default(),
             open: watch::Sender::new(true),
@@ -66,6 +68,15 @@ impl FakeBus {
     /// Waits until `count` messages have been taken back, and returns them.
     pub async fn withdrawn(&self, count: usize) -> Vec<(ChatAddress, DedupeKey)> {
         self.withdrawn.subscribe().wait_for(|taken| taken.len() >= count).await.unwrap().clone()
+    }
+
+    /// Keeps these messages in the list of those without an answer.
+    pub fn leave_unanswered<'m>(&self, messages: impl IntoIterator<Item = &'m Inbound>) {
+        let unanswered = |message: &Inbound| UnansweredMessage {
+            chat: message.address.clone(),
+            key: message.key.clone(),
+        };
+        self.unanswered.lock().extend(messages.into_iter().map(unanswered));
     }
 
     /// Refuses the next messages and ignored updates with these errors, beginning with the last
@@ -136,10 +147,23 @@ impl Publish for FakeBus {
         self.send(line, inbound.key).await.map(|_| ())
     }
 
-    async fn withdraw(&self, chat: &ChatAddress, key: &DedupeKey) -> Result<(), PublishError> {
+    async fn withdraw_message(
+        &self,
+        chat: &ChatAddress,
+        key: &DedupeKey,
+    ) -> Result<(), PublishError> {
         self.passes().await;
         self.withdrawn.send_modify(|withdrawn| withdrawn.push((chat.clone(), key.clone())));
         Ok(())
+    }
+
+    async fn list_unanswered(
+        &self,
+        _channel: &ChannelName,
+        _account: &AccountName,
+        limit: u32,
+    ) -> Result<Vec<UnansweredMessage>, PublishError> {
+        Ok(self.unanswered.lock().iter().take(limit as usize).cloned().collect())
     }
 
     async fn ignore(

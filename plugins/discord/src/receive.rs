@@ -19,12 +19,12 @@ mod stages;
 mod unreadable;
 mod user_reactions;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;
 
 use avocet_channel_kit::{Converted, Intake, NO_ACCESS, Stopped, Taken};
 use avocet_protocol::channel::{ChannelContext, ChannelError};
-use avocet_protocol::chat::Cursor;
+use avocet_protocol::chat::{ChatAddress, Cursor};
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
 use serde_json::Value;
 use serenity::builder::CreateInteractionResponse;
@@ -88,6 +88,8 @@ pub(crate) struct Receiver<'a> {
     recent: RecentMessages,
     /// Channels whose history was read for a mention, or refused, since the start.
     read_histories: KnownSet<ChannelId>,
+    /// The chats of messages that had no answer at the start of the session.
+    unanswered: BTreeMap<MessageId, ChatAddress>,
     /// Messages without a mention. An edit may add the forgotten one.
     unmentioned: KnownSet<MessageId>,
     /// The mention of each channel for which the history could not be read.
@@ -158,6 +160,7 @@ impl<'a> Receiver<'a> {
             names: KnownNames::default(),
             recent: RecentMessages::new(discord.settings.earlier_messages, MAX_KNOWN),
             read_histories: KnownSet::default(),
+            unanswered: BTreeMap::new(),
             unmentioned: KnownSet::default(),
             unread_before: KnownMap::default(),
             members: MemberRoles::default(),
@@ -190,6 +193,7 @@ impl<'a> Receiver<'a> {
                     in_flight.clear();
                     self.discord.note_user_id(started.user);
                     self.start_catch_up(servers);
+                    self.check_unanswered().await?;
                 }
                 (ReceiverInput::Event(SessionEvent::Dispatch(event)), Some(bot)) => {
                     self.handle_event(bot, event).await?;

@@ -35,7 +35,20 @@ pub trait Inbox: fmt::Debug + Send + Sync {
 
     /// Ends a message that its platform has deleted, with its corrections. Ends the turn too that works
     /// for these alone. Returns what the caller has to stop; `None` if nothing has changed.
-    async fn withdraw(&self, chat: &ChatAddress, key: &DedupeKey) -> Result<Option<Withdrawn>>;
+    async fn withdraw_message(
+        &self,
+        chat: &ChatAddress,
+        key: &DedupeKey,
+    ) -> Result<Option<Withdrawn>>;
+
+    /// Returns the messages of people in an account that wait or are being answered, at most `limit` and
+    /// the oldest first.
+    async fn list_unanswered(
+        &self,
+        channel: &ChannelName,
+        account: &AccountName,
+        limit: u32,
+    ) -> Result<Vec<UnansweredMessage>>;
 
     /// Counts an update that is not for the agent (`reason`) and moves the cursor.
     async fn ignore(
@@ -74,6 +87,15 @@ pub trait Inbox: fmt::Debug + Send + Sync {
 
     /// Ends a message whose sender may no longer be answered, and commits the notice for its chat.
     async fn drop_message(&self, message: MessageId, notice: Option<&Planned>) -> Result<()>;
+}
+
+/// A message that waits or is being answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnansweredMessage {
+    /// Its chat.
+    pub chat: ChatAddress,
+    /// Its key on the platform.
+    pub key: DedupeKey,
 }
 
 /// A message that was taken back.

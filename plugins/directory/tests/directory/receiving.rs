@@ -12,7 +12,7 @@ use avocet_protocol::bus::{Publish, PublishError};
 use avocet_protocol::chat::{ChatAddress, ChatKind, Content, Cursor, Inbound, Outbound};
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey};
-use avocet_protocol::store::{Accepted, Enqueued};
+use avocet_protocol::store::{Accepted, Enqueued, UnansweredMessage};
 use avocet_testkit::FakeBus;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::geteuid;
@@ -101,7 +101,16 @@ impl Publish for DyingBus {
         unreachable!("the channel can read all that it accepts")
     }
 
-    async fn withdraw(&self, _: &ChatAddress, _: &DedupeKey) -> Result<(), PublishError> {
+    async fn withdraw_message(&self, _: &ChatAddress, _: &DedupeKey) -> Result<(), PublishError> {
+        unreachable!("the channel reports no deleted message")
+    }
+
+    async fn list_unanswered(
+        &self,
+        _: &ChannelName,
+        _: &AccountName,
+        _: u32,
+    ) -> Result<Vec<UnansweredMessage>, PublishError> {
         unreachable!("the channel reports no deleted message")
     }
 

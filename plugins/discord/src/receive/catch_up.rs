@@ -28,6 +28,7 @@ use crate::history::{HistoryPage, MAX_PAGE, message_id, readable_id};
 use crate::lenient;
 
 use super::Receiver;
+use super::deletions::find_deleted;
 use super::gaps::{CatchUpStep, Gap};
 use super::requests::{FinishedRequest, PlatformRequest, PlatformResponse};
 use super::schedule::{Subject, When};
@@ -166,6 +167,9 @@ impl Receiver<'_> {
                 Subject::Person(user) => Some(PlatformRequest::OpenDirect(user)),
                 Subject::Commands => Some(PlatformRequest::RegisterCommands(bot.application)),
                 Subject::Channel(channel) => self.next_request(channel),
+                Subject::Message(channel, message) => {
+                    Some(PlatformRequest::Message(channel, message))
+                }
             };
             match request {
                 Some(request) => requests.push(request),
@@ -199,6 +203,9 @@ impl Receiver<'_> {
         let response = match result {
             Ok(response) => response,
             Err(fault) => {
+                if let Some(deleted) = find_deleted(request, &fault) {
+                    self.withdraw_unanswered(deleted).await?;
+                }
                 self.handle_failure(request, &fault);
                 return Ok(());
             }
@@ -371,7 +378,7 @@ impl Receiver<'_> {
                 self.commands_registered = true;
                 self.schedule.remove(Subject::Commands);
             }
-            person @ Subject::Person(_) => self.schedule.remove(person),
+            other @ (Subject::Person(_) | Subject::Message(..)) => self.schedule.remove(other),
         }
     }
 }

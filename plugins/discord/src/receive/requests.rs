@@ -22,6 +22,8 @@ pub(super) enum PlatformRequest {
     Page(ChannelId, HistoryPage),
     /// Fetch the messages before a mention.
     Before(ChannelId, MessageId),
+    /// Fetch a message that may have been deleted.
+    Message(ChannelId, MessageId),
     RegisterCommands(ApplicationId),
 }
 
@@ -32,6 +34,8 @@ pub(super) enum PlatformResponse {
     Channel(ChannelInfo),
     /// Messages, the oldest first.
     Page(Vec<Value>),
+    /// The message exists.
+    Exists,
     Registered,
 }
 
@@ -49,6 +53,7 @@ impl PlatformRequest {
             Self::Channel(channel) | Self::Page(channel, _) | Self::Before(channel, _) => {
                 Subject::Channel(channel)
             }
+            Self::Message(channel, message) => Subject::Message(channel, message),
             Self::RegisterCommands(_) => Subject::Commands,
         }
     }
@@ -82,6 +87,11 @@ impl Discord {
             }
             PlatformRequest::Before(channel, mention) => {
                 self.messages_before(channel, mention).await.map(PlatformResponse::Page)
+            }
+            PlatformRequest::Message(channel_id, message_id) => {
+                let route = Route::ChannelMessage { channel_id, message_id };
+                let fetched = self.rest.get::<Value>(route).await;
+                fetched.map(|_| PlatformResponse::Exists)
             }
             PlatformRequest::RegisterCommands(application) => {
                 let registering = self.register_commands(application, commands).await;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use avocet_supervise::Backoff;
-use serenity::model::id::ChannelId;
+use serenity::model::id::{ChannelId, MessageId};
 
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
@@ -26,6 +26,8 @@ pub(super) enum Subject {
     Person(u64),
     /// The messages of a channel.
     Channel(ChannelId),
+    /// A message that may have been deleted.
+    Message(ChannelId, MessageId),
     /// The registration of the commands.
     Commands,
 }
@@ -184,9 +186,13 @@ impl Schedule {
     }
 
     /// Returns a text about channels that cannot be read at present. Missing slash commands are
-    /// left out, because typed commands work.
+    /// left out, because typed commands work, and so are messages that may have been deleted.
     pub(super) fn unread_channels(&self) -> Option<String> {
-        let read = self.entries.iter().filter(|(subject, _)| **subject != Subject::Commands);
+        let is_unread = |subject: &Subject| match subject {
+            Subject::Person(_) | Subject::Channel(_) => true,
+            Subject::Message(..) | Subject::Commands => false,
+        };
+        let read = self.entries.iter().filter(|(subject, _)| is_unread(subject));
         let mut failing = read.filter_map(|(_, entry)| entry.fault.as_deref());
         let first = failing.next()?;
         Some(match failing.count() {

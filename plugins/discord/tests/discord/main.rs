@@ -5,6 +5,7 @@
 mod catching_up;
 mod configuring;
 mod connecting;
+mod deletions;
 mod earlier;
 mod ephemeral;
 mod forums;

@@ -2,7 +2,7 @@
 
 use avocet_protocol::bus::QueueMode;
 use avocet_protocol::chat::{
-    ChatAddress, ChatKind, Cursor, InboundKind, NewInbound, Outcome, Quote,
+    ChatAddress, ChatKind, Cursor, InboundKind, NewInbound, Outcome, Quote, SessionId,
 };
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::{AccountName, ChannelName, MessageId};
@@ -274,28 +274,51 @@ pub async fn correct_replaces_a_waiting_message(backend: &impl Backend) {
     assert_eq!(world.claim(&a).await, Claim::Nothing);
 }
 
+/// Returns the keys of the unanswered messages in the account of a session.
+async fn unanswered(world: &World<'_>, session: &SessionId, limit: u32) -> Vec<String> {
+    let ChatAddress { channel, account, .. } = session.address();
+    let unanswered = world.ports.inbox.list_unanswered(&channel, &account, limit).await.unwrap();
+    assert!(unanswered.iter().all(|message| message.chat == session.address()));
+    unanswered.into_iter().map(|message| message.key.to_string()).collect()
+}
+
 /// A deleted message is not answered, and the turn for it alone ends. A turn for several goes on.
 pub async fn withdraw_ends_a_waiting_message_or_the_turn_for_it_alone(backend: &impl Backend) {
     let world = World::new(backend).await;
     let inbox = &world.ports.inbox;
     let a = session("a");
     let chat = a.address();
-    let [first, second, third] =
-        ["first", "second", "third"].map(|text| message(&a, text, InboundKind::Text));
+    let of_platform = |text: &str| {
+        let mut message = message(&a, text, InboundKind::Text);
+        message.inbound.from_platform = true;
+        message
+    };
+    let [first, second, third] = ["first", "second", "third"].map(of_platform);
     let ids = [world.accept(&first).await.id, world.accept(&second).await.id];
-    let gone = inbox.withdraw(&chat, &second.inbound.key).await.unwrap().unwrap();
+    let gone = inbox.withdraw_message(&chat, &second.inbound.key).await.unwrap().unwrap();
     assert_eq!((gone.session, gone.ended), (a.clone(), Vec::new()));
+    assert_eq!(unanswered(&world, &a, 9).await, ["first"]);
     let turn = world.take(&a).await;
+    world.accept(&of_platform("fourth")).await;
+    assert_eq!(unanswered(&world, &a, 9).await, ["first", "fourth"], "running and waiting");
+    assert_eq!(unanswered(&world, &a, 1).await, ["first"]);
+    let fourth = "fourth".parse().unwrap();
+    inbox.withdraw_message(&chat, &fourth).await.unwrap();
     assert_eq!(turn.origin.messages().len(), 1, "the deleted message is left out");
-    let gone = inbox.withdraw(&chat, &first.inbound.key).await.unwrap().unwrap();
+    let gone = inbox.withdraw_message(&chat, &first.inbound.key).await.unwrap().unwrap();
     assert_eq!(gone.ended, [turn.id]);
     for id in ids {
         let status = world.ports.query.message(id).await.unwrap().unwrap();
         assert_eq!(status.outcome, Some(Outcome::Stopped));
     }
     assert_eq!(world.claim(&a).await, Claim::Nothing);
+    assert_eq!(unanswered(&world, &a, 9).await, [""; 0]);
     for known in [&first, &third] {
-        assert_eq!(inbox.withdraw(&chat, &known.inbound.key).await, Ok(None), "nothing is open");
+        assert_eq!(
+            inbox.withdraw_message(&chat, &known.inbound.key).await,
+            Ok(None),
+            "nothing is open"
+        );
     }
 }
 
