@@ -7,6 +7,7 @@ mod chats;
 #[cfg(test)]
 mod client;
 mod drafts;
+mod ephemeral;
 mod faults;
 mod files;
 mod images;
@@ -36,6 +37,7 @@ use serde_json::{Value, json};
 
 pub use bot::{ApiCall, RefusedCall};
 pub use chats::{SentFile, SentMessage};
+pub use ephemeral::EphemeralMessage;
 pub use faults::{InjectedFault, On};
 pub use files::{DOWNLOAD_LIMIT, FILE_PATH_KEPT};
 pub use images::png;

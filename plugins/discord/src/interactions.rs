@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use avocet_channel_kit::is_personal_command;
 use avocet_protocol::channel::{CommandAccess, CommandHelp};
 use avocet_protocol::chat::{Content, Inbound};
 use avocet_protocol::clock::within;
@@ -37,13 +38,6 @@ const BOT_CHAT: u8 = 1;
 const CHAT_OF_OTHERS: u8 = 2;
 /// Longest name of a command, in characters.
 const MAX_NAME: usize = 32;
-/// Commands that, without an argument, only show something to their caller.
-const SHOWING: [&str; 11] =
-    ["help", "id", "job", "memory", "model", "pair", "queue", "status", "tasks", "think", "usage"];
-
-/// Commands that decide a question. Its message shows the outcome to everyone.
-const DECIDING: [&str; 4] = ["approve", "deny", "retry", "skip"];
-
 /// A pressed button, a chosen option of a menu, or a called command.
 #[derive(Debug)]
 pub(crate) struct UserInteraction<'a> {
@@ -122,9 +116,7 @@ impl<'a> UserInteraction<'a> {
             text.push(' ');
             text.push_str(&value);
         }
-        let name = called.data.name.as_str();
-        let shows = SHOWING.contains(&name) && called.data.options.is_empty();
-        let is_personal = shows || DECIDING.contains(&name);
+        let is_personal = is_personal_command(&called.data.name, !called.data.options.is_empty());
         Self {
             pressed: None,
             id: called.id,

@@ -39,14 +39,16 @@ pub(crate) struct Api {
 /// The result of a method that sends or edits a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MessageReceipt {
-    /// `None` if the platform describes the message in an unreadable way. The message exists.
+    /// `None` if the platform describes the message in an unreadable way, or shows it to one person
+    /// only. The message exists.
     pub(crate) id: Option<MessageId>,
 }
 
 impl MessageReceipt {
     pub(crate) fn read(message: &Value) -> Self {
-        let id = read_integer(&message["message_id"]).and_then(|id| id.try_into().ok());
-        Self { id: id.map(MessageId) }
+        // A message that only one person sees has the number 0.
+        let id = read_integer(&message["message_id"]).filter(|id| *id != 0);
+        Self { id: id.and_then(|id| id.try_into().ok()).map(MessageId) }
     }
 }
 

@@ -15,6 +15,7 @@ use crate::direct_topics::DirectTopic;
 use crate::entities;
 use crate::moved::{MessageNumber, Moves};
 use crate::raw_chat::{Fields, read_place};
+use crate::telegram::ephemeral::key_of_ephemeral;
 use crate::update::Update;
 
 /// The bot's identity and settings, for reading its updates.
@@ -98,6 +99,10 @@ impl BotIdentity<'_> {
         chat: teloxide::types::ChatId,
         message: i64,
     ) -> Result<DedupeKey, IdError> {
+        // A message that only its author sees has no number in the chat.
+        if let Some(key) = self.fields.filter(|_| message == 0).and_then(key_of_ephemeral) {
+            return key;
+        }
         let begins = if self.moves.home(chat) == chat { 'm' } else { 'n' };
         DedupeKey::parse(&format!("{begins}{message}"))
     }

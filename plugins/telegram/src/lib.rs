@@ -65,6 +65,7 @@ pub use config::TelegramConfig;
 pub use error::TelegramError;
 pub use telegram::Telegram;
 
+use telegram::ephemeral::EphemeralAnswers;
 use telegram::{files, pace};
 
 #[async_trait]
@@ -115,7 +116,9 @@ impl Channel for Telegram {
     }
 
     fn plan(&self, reply: &Content) -> Vec<Content> {
-        self.rich.keep_tables(reply, plan::plan(reply, self.numbered))
+        let mut chunks = plan::plan(reply, self.numbered);
+        EphemeralAnswers::keep_reference(reply, &mut chunks);
+        self.rich.keep_tables(reply, chunks)
     }
 
     fn plan_preview(&self, reply: &Content) -> Vec<Content> {

@@ -57,6 +57,9 @@ impl Telegram {
     }
 
     async fn send_text(&self, attempt: &Attempt<'_>) -> Result<MessageReceipt, BotApiError> {
+        if let Some(sent) = self.send_ephemeral(attempt).await {
+            return sent;
+        }
         if let Some(sent) = self.send_rich(attempt, None).await {
             return sent;
         }

@@ -128,6 +128,7 @@ impl InboundStages for UpdateStages<'_> {
     }
 
     fn add_reactions(&mut self, message: &mut Converted) {
+        self.telegram.ephemeral.note_command(message);
         self.received = self.telegram.with_reactions(message);
         if self.received.is_some() {
             self.telegram.checklists.give(message);

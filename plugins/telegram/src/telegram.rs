@@ -4,6 +4,7 @@
 pub(crate) mod attempt;
 mod drafts;
 pub(crate) mod edit;
+pub(crate) mod ephemeral;
 pub(crate) mod files;
 mod media_group;
 pub(crate) mod pace;
@@ -36,6 +37,7 @@ use crate::recent::GroupMessages;
 use crate::topic::LostTopics;
 use crate::webhook::Endpoint;
 use drafts::BotDrafts;
+use ephemeral::EphemeralAnswers;
 use media_group::PartlySent;
 use presses::HeldPresses;
 use reactions::BotReactions;
@@ -81,6 +83,7 @@ pub struct Telegram {
     pub(crate) rich: RichMessages,
     pub(crate) reactions: BotReactions,
     pub(crate) presses: HeldPresses,
+    pub(crate) ephemeral: EphemeralAnswers,
     pub(crate) user_reactions: UserReactions,
     pub(crate) checklists: ChecklistChanges,
     pub(crate) clock: Arc<dyn Clock>,
@@ -142,6 +145,7 @@ impl Telegram {
             rich: RichMessages::new(config.rich_tables),
             reactions: BotReactions::new(config),
             presses: HeldPresses::default(),
+            ephemeral: EphemeralAnswers::default(),
             user_reactions: UserReactions::default(),
             checklists: ChecklistChanges::default(),
             clock,

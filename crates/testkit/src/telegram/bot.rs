@@ -9,6 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use super::ephemeral::EphemeralMessages;
 use super::chat_reactions::Reactions;
 use super::chats::Chats;
 use super::faults::{Faults, InjectedFault};
@@ -111,6 +112,7 @@ pub(super) struct BotState {
     pub(super) limits: EnforcedLimits,
     pub(super) reactions: Reactions,
     pub(super) drafts: ShownDrafts,
+    pub(super) ephemeral: EphemeralMessages,
     /// `true` for a server that knows rich messages.
     pub(super) knows_rich: bool,
     /// Messages of users, by chat and id.
@@ -143,6 +145,7 @@ impl BotState {
             limits: EnforcedLimits::default(),
             reactions: Reactions::default(),
             drafts: ShownDrafts::default(),
+            ephemeral: EphemeralMessages::default(),
             knows_rich: false,
             heard: BTreeMap::new(),
             pressed: BTreeMap::new(),

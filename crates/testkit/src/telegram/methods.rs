@@ -16,6 +16,7 @@ impl BotState {
     pub(super) fn run(&mut self, call: &MethodCall) -> MethodResult {
         match call.method.as_str() {
             "getme" => Ok(self.get_me()),
+            "sendmessage" if self.ephemeral.is_meant_by(call) => self.send_ephemeral(call),
             "sendmessage" => self.send_message(call),
             "editmessagetext" if self.knows_rich && call.get("rich_message").is_some() => {
                 self.edit_to_rich_message(call)
@@ -135,7 +136,7 @@ impl BotState {
         self.chats.send(draft, &me, date)
     }
 
-    fn open_chat(&self, call: &MethodCall) -> Result<i64, ApiError> {
+    pub(super) fn open_chat(&self, call: &MethodCall) -> Result<i64, ApiError> {
         if call.get("chat_id").is_none_or(|given| *given == "") {
             return Err(ApiError::bad_request("chat_id is empty"));
         }

@@ -174,7 +174,7 @@ pub(super) fn person(user: i64) -> Value {
 }
 
 /// Finds the entities that the platform finds by itself. Only commands and mentions are needed.
-fn found_entities(text: &str) -> Vec<Value> {
+pub(super) fn found_entities(text: &str) -> Vec<Value> {
     let (mut entities, mut offset) = (Vec::new(), 0);
     for word in text.split_inclusive(char::is_whitespace) {
         let name = word.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '_');

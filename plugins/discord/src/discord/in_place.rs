@@ -10,6 +10,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
+use avocet_channel_kit::ANSWER_NOT_SHOWN;
 use avocet_protocol::LruMap;
 use avocet_protocol::channel::SendError;
 use avocet_protocol::chat::{Content, Delivery, Notice, Receipt};
@@ -41,9 +42,6 @@ const ALREADY_ACKNOWLEDGED: isize = 40_060;
 const UNKNOWN_WEBHOOK: isize = 10_015;
 const UNKNOWN_MESSAGE: isize = 10_008;
 
-/// The note that replaces an answer for the caller only, once it can no longer be a response.
-const NOT_SHOWN: &str = "I could not show the answer to a command to its caller only. Write the \
-    command again, here or in a direct message.";
 /// Largest number of commands whose note is remembered.
 const MAX_NOTED: usize = 1000;
 
@@ -55,7 +53,7 @@ const DEFERRED_MESSAGE: u8 = 5;
 #[derive(Debug, Default)]
 pub(crate) struct CommandAnswers {
     open: Mutex<HashMap<InteractionId, Arc<CommandAnswer>>>,
-    /// Commands whose answer was replaced by [`NOT_SHOWN`].
+    /// Commands whose answer was replaced by [`ANSWER_NOT_SHOWN`].
     noted: Mutex<LruMap<InteractionId, (), MAX_NOTED>>,
 }
 
@@ -303,11 +301,11 @@ impl Discord {
         if self.commands.noted.lock().contains(&id) {
             return Ok(Some(Receipt { platform_id: None }));
         }
-        let content = Content { reply_to: None, ..Notice::LateAnswer.with_text(NOT_SHOWN) };
+        let content = Content { reply_to: None, ..Notice::LateAnswer.with_text(ANSWER_NOT_SHOWN) };
         let nonce = format!("note{id}");
         let note = Delivery { content, nonce, files: Vec::new(), ..delivery.clone() };
         let channel = self.target(&delivery.address).await?;
-        let sent = self.create(channel, &note, NOT_SHOWN, note.nonce.clone()).await?;
+        let sent = self.create(channel, &note, ANSWER_NOT_SHOWN, note.nonce.clone()).await?;
         self.commands.noted.lock().put(id, ());
         Ok(Some(sent.to_receipt()))
     }

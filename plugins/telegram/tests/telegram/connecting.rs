@@ -132,7 +132,7 @@ async fn commands_are_registered_again_only_after_a_change() {
         drop(running.await);
         world.platform.wait_for_no_poll().await;
         let stop = json!({ "command": "stop", "description": cut });
-        let help = json!({ "command": "help", "description": commands[0].1 });
+        let help = json!({ "command": "help", "description": commands[0].1, "is_ephemeral": true });
         assert_eq!(
             (world.platform.commands(), world.platform.calls("setMyCommands")),
             (vec![help, stop], set)

@@ -10,6 +10,7 @@ mod direct_messages;
 mod drafts;
 mod earlier;
 mod editing;
+mod ephemeral;
 mod files;
 mod forwarding;
 mod malformed;
