@@ -328,6 +328,8 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
         earlier,
         author_roles,
         reply_to,
+        // Only the agent notifies people.
+        notifies: None,
         continues,
         more_within_ms,
         pressed,

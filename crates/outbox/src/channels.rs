@@ -142,8 +142,10 @@ fn plan_content(channel: &dyn Channel, address: &ChatAddress, content: &Content)
         Some(_) if !channel.capabilities().has_polls => channel.plan(&without_poll(content)),
         _ => channel.plan(content),
     };
+    chunks.iter_mut().for_each(|chunk| chunk.notifies = None);
     if let Some(first) = chunks.first_mut() {
         first.reply_to.clone_from(&content.reply_to);
+        first.notifies.clone_from(&content.notifies);
     }
     Planned { address: address.clone(), chunks }
 }
@@ -215,10 +217,17 @@ mod tests {
         let content = Content::text("x".repeat(FakeChannel::LIMIT + 1));
         let planned = channels.plan(&chat, &content).unwrap();
         assert_eq!(planned.chunks.len(), 2);
-        let reply = Content { reply_to: Some("m1".parse().unwrap()), ..content.clone() };
+        let (reply_to, notifies) = (Some("m1".parse().unwrap()), Some("77".parse().unwrap()));
+        let reply = Content { reply_to, notifies, ..content.clone() };
         let planned = channels.plan(&chat, &reply).unwrap();
-        let refers: Vec<_> = planned.chunks.iter().map(|chunk| chunk.reply_to.is_some()).collect();
-        assert_eq!(refers, [true, false], "the channel does not refer to it in the others");
+        let refers =
+            planned.chunks.iter().map(|one| (one.reply_to.is_some(), one.notifies.is_some()));
+        let refers: Vec<_> = refers.collect();
+        assert_eq!(
+            refers,
+            [(true, true), (false, false)],
+            "the channel does not do so in the others"
+        );
         let limits = |address: &ChatAddress| channels.max_file_bytes(address);
         let nowhere: ChatAddress = "icq:local:a".parse().unwrap();
         assert_eq!(limits(&chat), Some(FakeChannel::MAX_FILE_BYTES));

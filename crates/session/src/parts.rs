@@ -5,7 +5,7 @@ use std::sync::Arc;
 use avocet_agent::UsageMeter;
 use avocet_bus::Bus;
 use avocet_outbox::{ChannelRegistry, Deliverer};
-use avocet_protocol::chat::{Content, LoggedInbound, Planned};
+use avocet_protocol::chat::{ChatKind, Content, LoggedInbound, NewInbound, Planned};
 use avocet_protocol::clock::Clock;
 use avocet_protocol::daemon::Live;
 use avocet_protocol::store::{
@@ -56,10 +56,14 @@ impl SessionParts {
 
     /// Makes content a reply to a message.
     pub(crate) fn make_reply(&self, to: &LoggedInbound, content: &Content) -> Content {
+        let NewInbound { inbound, session, .. } = &to.message;
         // The platform does not know the message of a schedule.
-        let is_own = to.message.session.schedule().is_some();
-        let reply_to = to.message.inbound.to_reply_to().filter(|_| !is_own).cloned();
-        Content { reply_to, ..content.clone() }
+        let is_own = session.schedule().is_some();
+        let reply_to = inbound.to_reply_to().filter(|_| !is_own).cloned();
+        let has_no_message = is_own || session.job().is_some();
+        let notifies =
+            (has_no_message && inbound.chat == ChatKind::Group).then(|| inbound.sender.id.clone());
+        Content { reply_to, notifies, ..content.clone() }
     }
 
     pub(crate) async fn with_retry<T, W>(&self, write: impl Fn() -> W) -> Result<T, StoreError>

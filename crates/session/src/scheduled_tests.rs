@@ -105,6 +105,7 @@ async fn scheduled_report_is_known_to_the_session_of_its_chat() {
     assert!(note.contains("from schedule:local:1 to this chat") && note.contains("It rains."));
     let sent = harness.channel.taken(1).await;
     assert!(sent[0].content.reply_to.is_none(), "the platform does not know the message");
+    assert_eq!(sent[0].content.notifies.as_ref().map(SenderId::as_str), Some("me"));
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ use serenity::builder::{
 };
 
 use serenity::model::channel::MessageFlags;
+use serenity::model::id::UserId;
 
 use crate::convert::interaction_of;
 
@@ -25,36 +26,44 @@ const MAX_OPTIONS: usize = 25;
 const MAX_LABEL: usize = 80;
 const MAX_OPTION_LABEL: usize = 100;
 const MAX_CUSTOM_ID: usize = 100;
+/// Characters of a line that mentions a person: the largest id, its marks, and the line break.
+const MAX_MENTION: usize = 24;
 /// The id of a menu. The chosen option has the text.
 const MENU: &str = "menu";
 
 /// Cuts a reply into chunks, one per message, numbered or not.
 pub(crate) fn chunks(reply: &Content, numbered: bool) -> Vec<Content> {
-    in_place(reply, plan_styled(reply, &discord::styled(reply), limit(), numbered))
+    in_place(reply, plan_styled(reply, &discord::styled(reply), limit(reply), numbered))
 }
 
 /// Cuts the beginning of a reply that grows.
 pub(crate) fn preview_chunks(reply: &Content, numbered: bool) -> Vec<Content> {
-    in_place(reply, plan_preview_styled(reply, &discord::styled(reply), limit(), numbered))
+    in_place(reply, plan_preview_styled(reply, &discord::styled(reply), limit(reply), numbered))
 }
 
 /// Composes the message of a chunk: its text, with its poll or its choices. No one is notified, except
-/// the author of the message replied to if `pings` is `true`.
-pub(crate) fn draft(delivery: &Delivery, text: &str, pings: bool) -> CreateMessage {
+/// the author of the message replied to if `pings` is `true`, and the person whom the text mentions.
+pub(crate) fn draft(
+    delivery: &Delivery,
+    text: &str,
+    pings: bool,
+    mentioned: Option<UserId>,
+) -> CreateMessage {
     let message = match poll(&delivery.content) {
         Some(poll) => CreateMessage::new().poll(poll),
         None => CreateMessage::new(),
     };
     message
         .content(text)
-        .allowed_mentions(CreateAllowedMentions::new().replied_user(pings))
+        .allowed_mentions(CreateAllowedMentions::new().replied_user(pings).users(mentioned))
         .flags(MessageFlags::SUPPRESS_EMBEDS)
         .components(buttons(&delivery.content.choices))
 }
 
-/// The size limit, with room for the mark of a message that is sent again.
-fn limit() -> Limit {
-    discord::limit().reserving(mark().chars().count())
+/// The size limit, with room for the mark of a message that is sent again, and for a mention.
+fn limit(reply: &Content) -> Limit {
+    let mention = if reply.notifies.is_some() { MAX_MENTION } else { 0 };
+    discord::limit().reserving(mark().chars().count() + mention)
 }
 
 fn in_place(reply: &Content, mut chunks: Vec<Content>) -> Vec<Content> {
@@ -68,11 +77,21 @@ fn in_place(reply: &Content, mut chunks: Vec<Content>) -> Vec<Content> {
 /// Returns the text of a message in Discord's Markdown. A poll shows its question itself, so its
 /// message has no text except the mark.
 pub(crate) fn text(content: &Content, repeat: bool) -> String {
+    text_with_mention(content, repeat, None)
+}
+
+/// Works as [`text`], with a line that mentions a person.
+pub(crate) fn text_with_mention(
+    content: &Content,
+    repeat: bool,
+    mentioned: Option<UserId>,
+) -> String {
+    let mark = if repeat { mark() } else { String::new() };
+    let mention = mentioned.map(|user| format!("<@{user}>\n")).unwrap_or_default();
     if content.poll.is_some() {
-        return if repeat { REPEAT_MARK.to_owned() } else { String::new() };
+        return format!("{mark}{mention}").trim_end().to_owned();
     }
-    let text = discord::markdown(&discord::styled(content));
-    if repeat { mark() + &text } else { text }
+    mark + &mention + &discord::markdown(&discord::styled(content))
 }
 
 /// Returns the mark of a repeated message. Its characters have no meaning in Markdown.

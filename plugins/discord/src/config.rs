@@ -70,8 +70,9 @@ pub struct DiscordConfig {
     /// all their chats. Discord has to permit it: developer portal, Installation, User Install. Only
     /// the caller sees the answers there. Default: `false`.
     pub user_install: bool,
-    /// `true` to notify the asker of an answer to a message that is older than two minutes, and of a
-    /// question to them. No one else is notified. Default: `false`.
+    /// `true` to notify the asker of a question, and of an answer to a message that is older than two
+    /// minutes. What a scheduled task or a job says in a channel mentions its asker. No one else is
+    /// notified. Default: `false`.
     pub ping: bool,
     /// `true` to show everyone, as the bot's status, if it is ready, working, or failed with its last
     /// answer. Default: `false`.

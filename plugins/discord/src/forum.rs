@@ -124,8 +124,7 @@ impl Discord {
             return Ok(sent);
         }
         self.rest.limits.check(forum, self.clock.elapsed())?;
-        let mut post =
-            json!({ "name": heading.title, "message": compose::draft(delivery, &text, false) });
+        let mut post = json!({ "name": heading.title, "message": compose::draft(delivery, &text, false, None) });
         if !heading.tags.is_empty() {
             post["applied_tags"] = json!(self.tags(forum, &heading.tags).await?);
         }

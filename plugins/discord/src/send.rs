@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 use serenity::builder::{CreateAllowedMentions, CreateMessage, EditMessage};
 use serenity::model::channel::{MessageFlags, MessageReference, Nonce};
-use serenity::model::id::{ChannelId, MessageId};
+use serenity::model::id::{ChannelId, MessageId, UserId};
 
 use crate::fault::{RestError, RestRefusal};
 use crate::forum::ChunkTarget;
@@ -39,7 +39,7 @@ impl Discord {
     /// Sends a chunk as a new message, or as an edit of the message that already shows a part of
     /// it.
     pub(crate) async fn send(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
-        let text = compose::text(&delivery.content, delivery.repeat);
+        let text = self.message_text(delivery, delivery.repeat);
         let in_place = delivery.shown_as.is_none() && delivery.files.is_empty();
         if in_place && let Some(receipt) = self.answer_in_place(delivery, &text).await? {
             return Ok(receipt);
@@ -62,7 +62,7 @@ impl Discord {
             return Ok(Receipt { platform_id: Some(shown_as.clone()) });
         }
         let repeat = delivery.repeat || self.may_be_answered(delivery);
-        let anew = compose::text(&delivery.content, repeat);
+        let anew = self.message_text(delivery, repeat);
         let mut sent = match self.find_sent(channel, delivery, &text).await? {
             Some(sent) => sent,
             None => self.create(channel, delivery, &anew, delivery.nonce.clone()).await?,
@@ -152,7 +152,9 @@ impl Discord {
         self.rest.limits.check(channel_id, self.clock.elapsed())?;
         let nonce = Nonce::String(nonce);
         let pings = self.pings(delivery);
-        let message = compose::draft(delivery, text, pings).nonce(nonce).enforce_nonce(true);
+        let mentioned = self.mentioned(delivery);
+        let message = compose::draft(delivery, text, pings, mentioned);
+        let message = message.nonce(nonce).enforce_nonce(true);
         let reference = self.reference(channel_id, delivery);
         let is_reply = reference.is_some();
         let reply = reference.into_iter().fold(message.clone(), CreateMessage::reference_message);
@@ -182,6 +184,17 @@ impl Discord {
         let written = Timestamp(replied.created_at().unix_timestamp() * 1000);
         let is_late = written.until(self.clock.now()) >= PINGS_AFTER;
         is_late || !delivery.content.choices.is_empty()
+    }
+
+    /// Returns the person whom the text mentions, because there is no message of theirs to reply to: the
+    /// asker of a scheduled task or a job in a channel.
+    fn mentioned(&self, delivery: &Delivery) -> Option<UserId> {
+        let user = delivery.content.notifies.as_ref().filter(|_| self.settings.ping)?;
+        user.as_str().parse().ok()
+    }
+
+    fn message_text(&self, delivery: &Delivery, repeat: bool) -> String {
+        compose::text_with_mention(&delivery.content, repeat, self.mentioned(delivery))
     }
 
     /// Notes that a message was sent, and the end of the channel's limit.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bus::ProgramRequest;
 use crate::chat::Poll;
-use crate::ids::{DedupeKey, PlatformId, WaitId};
+use crate::ids::{DedupeKey, PlatformId, SenderId, WaitId};
 pub use attachment::{Attachment, AttachmentKind, AttachmentSource, Transcript};
 
 /// A placeholder in a prompt for the id of its wait, used until that id is reserved.
@@ -41,6 +41,11 @@ pub struct Content {
     /// reference. Inbound: the key to which every answer refers, also in a private chat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<DedupeKey>,
+    /// Outbound only: the person to notify, in a group, of an answer that replies to no message of
+    /// theirs: the asker of a scheduled task or a job. Platforms do so only where the operator wants it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub notifies: Option<SenderId>,
     /// Inbound only: the key of the message before it, of which this one is a further part. The
     /// author's client sent both at once, so they are answered together.
     #[serde(default, skip_serializing_if = "Option::is_none")]

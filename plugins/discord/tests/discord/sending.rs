@@ -82,6 +82,27 @@ async fn ping_notifies_only_the_asker_and_only_of_a_late_answer() {
 }
 
 #[tokio::test]
+async fn ping_mentions_the_asker_of_an_answer_without_a_message() {
+    for (ping, line, users) in [(true, "<@77>\n", json!(["77"])), (false, "", json!([]))] {
+        let world = World::with(|config| config.ping = ping).await;
+        let notifies = Some(ANN.to_string().parse().unwrap());
+        let text = "Tea time, <@88> and @everyone. ".repeat(150);
+        let reply = Content { notifies, ..Content::text(text) };
+        for (number, mut chunk) in (1..).zip(world.discord.plan(&reply)) {
+            chunk.notifies = reply.notifies.clone().filter(|_| number == 1);
+            world.discord.deliver(&nth(number, world.channel, chunk)).await.unwrap();
+        }
+        let sent = world.platform.requests(Route::CreateMessage);
+        assert!(sent.len() > 1 && sent[0].body["content"].as_str().unwrap().starts_with(line));
+        let allowed = |number: usize| sent[number].body["allowed_mentions"].clone();
+        assert_eq!((&allowed(0)["users"], &allowed(0)["parse"]), (&users, &json!([])));
+        assert_eq!(allowed(1)["users"], json!([]));
+        assert_eq!(world.platform.mentioned().len(), usize::from(ping));
+        assert_eq!(world.platform.refusals(), []);
+    }
+}
+
+#[tokio::test]
 async fn marks_of_channels_and_times_reach_the_platform_as_they_are() {
     let world = World::new().await;
     let text = "see <#12> at <t:1700000000:R> <:tea:17>, not <@77> or <@&3>";
