@@ -18,6 +18,7 @@ async def main() -> None:
         chat = f"external:{served_account()}:c1"
         await channel.report_health(False, "the platform is away")
         await channel.move_cursor("5")
+        await channel.withdraw_message(chat, "unknown")
         await channel.publish(chat, "ann", "count to 2", key="k1")
         async for delivery in channel:
             with open("texts", "a") as texts:

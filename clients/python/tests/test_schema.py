@@ -193,6 +193,7 @@ class ResultTest(DaemonTest):
         })  # fmt: skip
         moved = {"channel": "external", "account": "irc", "cursor": {"position": "8"}}
         await self.check("cursor.move", moved)
+        await self.check("message.withdraw", {"chat": chat, "key": "k1"})
         await self.check("attach", {"channel": "external", "account": "irc", "max_text": 400})
         async with self.client.channel("irc") as channel:
             await self.client.send(chat, "**hello**")

@@ -1,7 +1,7 @@
 /** Iterators over the messages for a chat, or for all chats of an account that a program serves. */
 import { type Connection, type DaemonRequest, type Endpoint, type Handler } from "./connection.js";
 import { Following, type Received } from "./following.js";
-import { type AskResult, type AttachParams, type AttachResult, type Capability, type Choice, type MoveCursor, type PublishParams, type SentFile, type StyleRange, type TurnEvent } from "./types.js";
+import { type AskResult, type AttachParams, type AttachResult, type Capability, type Choice, type MoveCursor, type PublishParams, type SentFile, type StyleRange, type TurnEvent, type WithdrawMessage } from "./types.js";
 /**
  * A message for a chat. Call `confirm` when it is shown or stored. If the connection was lost
  * meanwhile, the answer has no effect, and the daemon delivers the message again, with `repeat`.
@@ -84,6 +84,7 @@ export interface ChannelOptions {
 interface ChannelRequests {
     publish: (message: PublishParams) => Promise<AskResult>;
     moveCursor: (cursor: MoveCursor) => Promise<void>;
+    withdrawMessage: (message: WithdrawMessage) => Promise<void>;
 }
 /** The messages for all chats of an account that this program serves. */
 export declare class Channel extends Deliveries {
@@ -102,6 +103,11 @@ export declare class Channel extends Deliveries {
     publish(message: PublishParams): Promise<AskResult>;
     /** Stores a position without a message. It is stored when the promise is fulfilled. */
     moveCursor(position: string, scope?: string): Promise<void>;
+    /**
+     * Takes back a message that was deleted on the platform: it gets no answer any more. A message that
+     * is unknown or answered changes nothing.
+     */
+    withdrawMessage(chat: string, key: string): Promise<void>;
     /** Reports the state of the platform, for `avocet status`. It is sent when it changes. */
     reportHealth(up: boolean, reason?: string): void;
     protected begin(): Promise<Connection>;

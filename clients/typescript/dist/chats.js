@@ -152,6 +152,13 @@ export class Channel extends Deliveries {
         const cursor = { scope, position };
         await this.#requests.moveCursor({ channel, account: this.account, cursor });
     }
+    /**
+     * Takes back a message that was deleted on the platform: it gets no answer any more. A message that
+     * is unknown or answered changes nothing.
+     */
+    async withdrawMessage(chat, key) {
+        await this.#requests.withdrawMessage({ chat, key });
+    }
     /** Reports the state of the platform, for `avocet status`. It is sent when it changes. */
     reportHealth(up, reason) {
         const report = { up, ...(!up && reason !== undefined && { reason }) };

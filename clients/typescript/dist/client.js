@@ -195,6 +195,7 @@ export class Client {
         return new Channel(this.#endpoint, account, options, {
             publish: (message) => this.call("publish", message, { repeat: true }),
             moveCursor: async (cursor) => void (await this.call("cursor.move", cursor, { repeat: true })),
+            withdrawMessage: async (message) => void (await this.call("message.withdraw", message, { repeat: true })),
         });
     }
     /** Returns the sender, the role and the chats of this program. */

@@ -2370,6 +2370,18 @@ export interface Welcome {
     /** The version of the protocol that the daemon speaks. */
     protocol: number;
 }
+/**
+ * `message.withdraw`: takes back a message that its platform has deleted. A message that waits is
+ * not answered, and a turn for this message alone is stopped. A turn for several messages goes on,
+ * and an unknown or answered message changes nothing. The result, which is empty, comes after the
+ * commit.
+ */
+export interface WithdrawMessage {
+    /** The chat of the message. A topic of the chat counts as the chat. */
+    chat: ChatAddress;
+    /** The key with which the message was published. */
+    key: DedupeKey;
+}
 /** The parameters and the result of each method. */
 export interface Methods {
     "approval.decide": {
@@ -2447,6 +2459,10 @@ export interface Methods {
     "memory.show": {
         params: ShowMemory;
         result: MemoryDetails;
+    };
+    "message.withdraw": {
+        params: WithdrawMessage;
+        result: EmptyAnswer;
     };
     "ping": {
         params: undefined;

@@ -18,6 +18,7 @@ import {
   type SentFile,
   type StyleRange,
   type TurnEvent,
+  type WithdrawMessage,
 } from "./types.js";
 
 /** Any code other than those of `fail` and `refuse` says that the outcome is unknown. */
@@ -178,6 +179,7 @@ export interface ChannelOptions {
 interface ChannelRequests {
   publish: (message: PublishParams) => Promise<AskResult>;
   moveCursor: (cursor: MoveCursor) => Promise<void>;
+  withdrawMessage: (message: WithdrawMessage) => Promise<void>;
 }
 
 /** The messages for all chats of an account that this program serves. */
@@ -223,6 +225,14 @@ export class Channel extends Deliveries {
     const { channel = "external" } = this.#options;
     const cursor = { scope, position };
     await this.#requests.moveCursor({ channel, account: this.account, cursor });
+  }
+
+  /**
+   * Takes back a message that was deleted on the platform: it gets no answer any more. A message that
+   * is unknown or answered changes nothing.
+   */
+  async withdrawMessage(chat: string, key: string): Promise<void> {
+    await this.#requests.withdrawMessage({ chat, key });
   }
 
   /** Reports the state of the platform, for `avocet status`. It is sent when it changes. */

@@ -289,6 +289,8 @@ export class Client {
     return new Channel(this.#endpoint, account, options, {
       publish: (message) => this.call("publish", message, { repeat: true }),
       moveCursor: async (cursor) => void (await this.call("cursor.move", cursor, { repeat: true })),
+      withdrawMessage: async (message) =>
+        void (await this.call("message.withdraw", message, { repeat: true })),
     });
   }
 

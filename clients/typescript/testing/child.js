@@ -13,6 +13,7 @@ console.log("a print of a library");
 const chat = `external:${servedAccount()}:c1`;
 channel.reportHealth(false, "the platform is away");
 await channel.moveCursor("5");
+await channel.withdrawMessage(chat, "unknown");
 await channel.publish({ chat, sender: "ann", text: "count to 2", key: "k1" });
 for await (const delivery of channel) {
   appendFileSync("texts", `${delivery.text}\n`);

@@ -73,6 +73,13 @@ async fn program_says_hello_and_has_the_rights_of_its_own_chats() {
     assert_eq!(child.call("cursor.move", moved).await["result"], json!({}));
     let message = json!({"chat": "external:irc:a", "sender": "ann", "key": "1", "text": "hi"});
     assert_eq!(child.call("publish", message).await["result"]["message"], "m1");
+    let gone = json!({"chat": "external:irc:a", "key": "1"});
+    assert_eq!(child.call("message.withdraw", gone).await["result"], json!({}));
+    let foreign = json!({"chat": "external:mail:a", "key": "1"});
+    let refused = child.call("message.withdraw", foreign).await;
+    assert_eq!(refused["error"]["code"], RpcError::NOT_ALLOWED);
+    let withdrawn = world.daemon.withdrawn.lock().clone();
+    assert_eq!(withdrawn, [("external:irc:a".to_owned(), "1".to_owned())]);
     let asked = world.daemon.asked.lock()[0].sender.id.clone();
     assert_eq!(asked, "ann".parse::<SenderId>().unwrap());
 }

@@ -1,6 +1,9 @@
-//! The methods by which a program that is a channel brings in the messages of people.
+//! The methods by which a program that is a channel brings in the messages of people, and takes them
+//! back.
 
-use avocet_methods::{AskResult, EmptyAnswer, MoveCursor, PublishParams, PublishedCursor};
+use avocet_methods::{
+    AskResult, EmptyAnswer, MoveCursor, PublishParams, PublishedCursor, WithdrawMessage,
+};
 use avocet_protocol::bus::PublishError;
 use avocet_protocol::chat::{ChatAddress, Content, Cursor, Inbound, Sender};
 use avocet_protocol::store::AcceptedAs;
@@ -26,6 +29,19 @@ impl RunMethod for MoveCursor {
         platform(served.map(AsRef::as_ref), &format!("{channel}:{account}"))?;
         let moved = parts.publish.move_cursor(&channel, &account, Cursor { scope, position }).await;
         moved.map_err(|error| refusal(&error))?;
+        Reply::with_whole(&EmptyAnswer {})
+    }
+}
+
+impl RunMethod for WithdrawMessage {
+    type Ports<'a> = MethodCall<'a>;
+
+    async fn run(call: Self::Ports<'_>, params: Self) -> Answered<Self> {
+        let (Self { chat, key }, parts) = (params, call.parts);
+        let served = parts.attach.get(&(chat.channel.clone(), chat.account.clone()));
+        platform(served.map(AsRef::as_ref), &format!("{}:{}", chat.channel, chat.account))?;
+        let withdrawn = parts.publish.withdraw_message(&chat, &key).await;
+        withdrawn.map_err(|error| refusal(&error))?;
         Reply::with_whole(&EmptyAnswer {})
     }
 }

@@ -16,7 +16,7 @@ use crate::file_pieces::ReadFilePiece;
 use crate::wire::RpcError;
 use crate::{
     AskResult, DeliveryChunk, FilePiece, GetFile, HealthReport, Hello, MoveCursor, PROTOCOL,
-    PublishParams, Welcome,
+    PublishParams, Welcome, WithdrawMessage,
 };
 
 fn file(name: &str) -> PathBuf {
@@ -170,6 +170,7 @@ fn schema() -> Value {
         "cursor.move": { "params": types.sent::<MoveCursor>(), "result": nothing },
         "file.get": { "params": types.sent::<GetFile>(), "result": types.received::<FilePiece>() },
         "hello": { "params": types.sent::<Hello>(), "result": types.received::<Welcome>() },
+        "message.withdraw": { "params": types.sent::<WithdrawMessage>(), "result": nothing },
         "publish": { "params": types.sent::<PublishParams>(), "result": types.received::<AskResult>() },
     });
     let from_daemon = json!({

@@ -73,6 +73,8 @@ pub struct FakeDaemon {
     pub asked: Mutex<Vec<Inbound>>,
     /// The cursors of published and ignored messages.
     pub cursors: Mutex<Vec<Option<Cursor>>>,
+    /// The chats and keys of messages that were taken back.
+    pub withdrawn: Mutex<Vec<(String, String)>>,
     /// If set, publishing signals its start and waits for permission.
     pub slow: Mutex<Option<(flume::Sender<()>, flume::Receiver<()>)>>,
     /// If set, every second message takes long to store.
@@ -198,7 +200,12 @@ impl Publish for FakeDaemon {
         Ok(())
     }
 
-    async fn withdraw_message(&self, _: &ChatAddress, _: &DedupeKey) -> Result<(), PublishError> {
+    async fn withdraw_message(
+        &self,
+        chat: &ChatAddress,
+        key: &DedupeKey,
+    ) -> Result<(), PublishError> {
+        self.withdrawn.lock().push((chat.to_string(), key.to_string()));
         Ok(())
     }
 

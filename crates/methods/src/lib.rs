@@ -55,7 +55,7 @@ pub use method::{
 use method::{listed_rows, named_target};
 pub use pages::MOST_ROWS;
 pub use people::{AddLink, Approve, Deny, ListLinks, ListPairings, ListPeople, Remove, RemoveLink};
-pub use publish::{MoveCursor, PublishParams, PublishedCursor};
+pub use publish::{MoveCursor, PublishParams, PublishedCursor, WithdrawMessage};
 pub use schedules::{ChangeSchedule, ListSchedules, ShowSchedule};
 pub use search::{FoundText, SearchSessions, TextAuthor};
 pub use sessions::{

@@ -47,6 +47,7 @@ macro_rules! with_all_methods {
             ShowMemory: anywhere,
             SyncMemories: anywhere,
             UndoMemoryChange: anywhere,
+            WithdrawMessage: anywhere,
             Approve: anywhere,
             Deny: anywhere,
             ListPairings: anywhere,

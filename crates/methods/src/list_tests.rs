@@ -44,7 +44,7 @@ fn methods_of_each_role() {
          usage wait\n\
          sender: approval.decide ask ask.json attach dead.retry file.get job.cancel send \
          sessions.branch sessions.change sessions.set_option task.cancel\n\
-         channel: cursor.move publish\n\
+         channel: cursor.move message.withdraw publish\n\
          operator: config.check config.diff config.save config.show dead.drop doctor \
          editor.attach job.submit link.add \
          link.list link.remove mcp.approve memory.add \

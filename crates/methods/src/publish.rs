@@ -1,4 +1,5 @@
-//! The methods by which a program that is a channel brings in the messages of people.
+//! The methods by which a program that is a channel brings in the messages of people, and takes them
+//! back.
 
 use avocet_protocol::chat::{ChatAddress, ChatKind};
 use avocet_protocol::clock::Timestamp;
@@ -68,6 +69,18 @@ pub struct MoveCursor {
     pub cursor: PublishedCursor,
 }
 
+/// `message.withdraw`: takes back a message that its platform has deleted. A message that waits is not
+/// answered, and a turn for this message alone is stopped. A turn for several messages goes on, and an
+/// unknown or answered message changes nothing. The result, which is empty, comes after the commit.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WithdrawMessage {
+    /// The chat of the message. A topic of the chat counts as the chat.
+    pub chat: ChatAddress,
+    /// The key with which the message was published.
+    pub key: DedupeKey,
+}
+
 impl NamesTarget for MoveCursor {
     fn call_target(&self) -> CallTarget {
         CallTarget::Account(self.channel.clone(), self.account.clone())
@@ -80,5 +93,12 @@ impl NamesTarget for PublishParams {
     }
 }
 
+impl NamesTarget for WithdrawMessage {
+    fn call_target(&self) -> CallTarget {
+        CallTarget::Chat(self.chat.clone())
+    }
+}
+
 method!(MoveCursor = "cursor.move": Self => EmptyAnswer, Channel, named_target::<Self>(), enters_message);
 method!(PublishParams = "publish": Self => AskResult, Channel, named_target::<Self>(), enters_message);
+method!(WithdrawMessage = "message.withdraw": Self => EmptyAnswer, Channel, named_target::<Self>(), enters_message);

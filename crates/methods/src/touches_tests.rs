@@ -41,6 +41,7 @@ fn calls() -> Vec<(&'static str, Value, CallTarget)> {
         ("editor.attach", json!({ "chat": CHAT, "read": true }), chat()),
         ("job.cancel", json!({ "id": JobId(3) }), CallTarget::Job(JobId(3))),
         ("job.show", json!({ "id": JobId(3) }), CallTarget::Job(JobId(3))),
+        ("message.withdraw", json!({ "chat": CHAT, "key": "1" }), chat()),
         ("publish", published, chat()),
         ("schedule.change", json!({ "id": "s1", "command": "pause" }), schedule()),
         ("schedule.show", json!({ "id": "s1" }), schedule()),

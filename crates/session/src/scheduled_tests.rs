@@ -4,7 +4,7 @@ use avocet_protocol::access::Trust;
 use avocet_protocol::bus::WakeLanes;
 use avocet_protocol::chat::{ChatKind, Inbound, InboundKind, NewInbound, SessionId};
 use avocet_protocol::clock::Timestamp;
-use avocet_protocol::ids::ScheduleId;
+use avocet_protocol::ids::{ScheduleId, SenderId};
 use avocet_protocol::schedule::{
     CatchUp, NewSchedule, Recurrence, ScheduleOwner, SchedulePlan, ScheduleRule, ScheduleState,
     ScheduledWork,

@@ -71,6 +71,18 @@ def parse(event: Any) -> Message | None:
     return message if message.text.strip() or message.files else None
 
 
+def find_redacted(event: Any) -> str | None:
+    """Return the event that a redaction has deleted; `None` for any other event.
+
+    Rooms of version 11 and later name it in the content.
+    """
+    event = mapping(event)
+    if event.get("type") != "m.room.redaction" or "state_key" in event:
+        return None
+    named = (event.get("redacts"), mapping(event.get("content")).get("redacts"))
+    return next((str(target) for target in named if ids.is_id("event", target)), None)
+
+
 def _relate(message: Message, content: dict[str, Any]) -> None:
     relates = mapping(content.get("m.relates_to"))
     target, kind = relates.get("event_id"), relates.get("rel_type")

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import logging
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from avocet_client import AvocetError, Channel, ErrorCode
 
 from . import ids
 from .backoff import Backoff
-from .events import Message, mapping, parse, sequence
+from .events import Message, find_redacted, mapping, parse, sequence
 from .homeserver import POLL_SECONDS, TRANSIENT, Homeserver, MatrixError, path
 from .rooms import Room, Rooms
 from .send import NotTaken, Own, Refused, Sender, Unknown
@@ -67,6 +68,13 @@ class Origin:
 
     sender: str
     thread: str | None
+
+
+@dataclass
+class Redaction:
+    """A message that its author or a moderator has deleted."""
+
+    target: str
 
 
 class Receiver:
@@ -197,12 +205,15 @@ class Receiver:
     # Messages
 
     async def _take(self, batch: dict[str, Any]) -> None:
-        """Publish the messages of a batch. The last one carries the position behind the batch."""
+        """Publish the messages of a batch, and take back deleted ones, in their order.
+
+        The last message carries the position behind the batch.
+        """
         position, rooms = _position(batch), mapping(batch.get("rooms"))
         for room_id in mapping(rooms.get("leave")):
             self._rooms.forget(room_id)
             self._newest.pop(room_id, None)
-        found: list[tuple[Room, Message]] = []
+        found: list[tuple[Room, Message | Redaction]] = []
         newest: dict[str, str] = {}
         for room_id, joined in mapping(rooms.get("join")).items():
             if ids.is_id("room", room_id):
@@ -210,7 +221,9 @@ class Receiver:
         accepted: dict[str, str] = {}
         for number, (room, message) in enumerate(found, 1):
             end = position if number == len(found) else None
-            if await self._publish(room, message, end):
+            if isinstance(message, Redaction):
+                await self._withdraw(room, message, end)
+            elif await self._publish(room, message, end):
                 accepted[room.id] = message.event
         loop = asyncio.get_running_loop()
         if not found and rooms.get("join") and loop.time() - self._moved_at >= POSITION_SECONDS:
@@ -222,7 +235,7 @@ class Receiver:
 
     async def _room(
         self, room_id: str, joined: dict[str, Any], newest: dict[str, str]
-    ) -> list[tuple[Room, Message]]:
+    ) -> list[tuple[Room, Message | Redaction]]:
         """Return the messages of a room that are for the agent."""
         timeline = mapping(joined.get("timeline"))
         events = [mapping(event) for event in sequence(timeline.get("events"))]
@@ -251,8 +264,10 @@ class Receiver:
             newest[room_id] = events[-1]["event_id"]
         return found
 
-    async def _event(self, room: Room, event: dict[str, Any], is_state: bool) -> Message | None:
-        """Apply an event of the state; return another one if it is a message for the agent.
+    async def _event(
+        self, room: Room, event: dict[str, Any], is_state: bool
+    ) -> Message | Redaction | None:
+        """Apply an event of the state; return another one if it is for the agent.
 
         An event that no server sends must not end the program, which would get it again.
         """
@@ -260,6 +275,8 @@ class Receiver:
             if is_state or "state_key" in event:
                 room.apply(event)
                 return None
+            if (target := find_redacted(event)) is not None:
+                return None if target in self._own else Redaction(target)
             return await self._wanted(room, event)
         except (MatrixError, AvocetError, *TRANSIENT):
             raise
@@ -465,21 +482,39 @@ class Receiver:
             await self._move(position)
         return False
 
+    async def _withdraw(self, room: Room, redaction: Redaction, position: str | None) -> None:
+        """Take back a deleted message. One that was not for the agent changes nothing."""
+        try:
+            chat = ids.address(self._settings.account, room.id, None)
+            key = ids.encode(redaction.target)
+        except ids.IdError as error:
+            log.warning("skipping a deletion: %s", error)
+        else:
+            await self._until_stored(
+                lambda: self._channel.withdraw_message(chat, key), "take back a message"
+            )
+        if position is not None:
+            await self._move(position)
+
     async def _move(self, position: str) -> None:
         """Store a position without a message."""
+        await self._until_stored(
+            lambda: self._channel.move_cursor(position), "store the position"
+        )
+        self._moved(position)
+
+    async def _until_stored(self, store: Callable[[], Awaitable[None]], what: str) -> None:
+        """Repeat a change of the daemon's log until the log can be written."""
         backoff = Backoff(5.0)
         while True:
             try:
-                await self._channel.move_cursor(position)
+                return await store()
             except AvocetError as error:
                 if not error.is_transient:
                     raise
                 pause = backoff.next()
-                log.warning("cannot store the position: %s; retrying in %.1f s", error, pause)
+                log.warning("cannot %s: %s; retrying in %.1f s", what, error, pause)
                 await asyncio.sleep(pause)
-            else:
-                self._moved(position)
-                return
 
     async def _commit(
         self, chat: str, sender: str, text: str, position: str | None, more: dict[str, Any]

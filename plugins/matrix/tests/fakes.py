@@ -21,6 +21,7 @@ class FakeChannel:
         # The daemon's position, which `cursors` has after the next connection.
         self.position = ""
         self.published: list[dict[str, Any]] = []
+        self.withdrawn: list[tuple[str, str]] = []
         self.refusals: list[AvocetError] = []
         self.health: list[tuple[bool, str | None]] = []
 
@@ -36,6 +37,11 @@ class FakeChannel:
             self.position = cursor["position"]
         self.published.append({"chat": chat, "sender": sender, "text": text, **more})
         return {"message": "m1", "duplicate": False}
+
+    async def withdraw_message(self, chat: str, key: str) -> None:
+        if self.refusals:
+            raise self.refusals.pop(0)
+        self.withdrawn.append((chat, key))
 
     async def move_cursor(self, position: str, scope: str = "") -> None:
         if self.refusals:

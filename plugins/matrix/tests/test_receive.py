@@ -358,6 +358,39 @@ class ReceiveTest(unittest.IsolatedAsyncioTestCase):
         await self.server.say(room, ANN, "hello")
         self.assertEqual(await self.texts(), ["hello"])
 
+    async def test_redaction_takes_the_message_back_behind_its_publication(self) -> None:
+        room = await self.server.create(ANN, BOT)
+        await self.start()
+        events = [await self.server.say(room, ANN, text) for text in ("one", "two")]
+        redaction = {"type": "m.room.redaction", "sender": ANN, "content": {}}
+        await self.server.add(room, {**redaction, "redacts": events[0]})
+        # Rooms of version 11 name the event in the content.
+        await self.server.add(room, {**redaction, "content": {"redacts": events[1]}})
+        for odd in ({}, {"redacts": 7}, {"redacts": "nothing"}):
+            await self.server.add(room, {**redaction, **odd})
+        busy = AvocetError(ErrorCode.UNAVAILABLE, "stopping")
+        with patch.object(backoff, "FIRST_SECONDS", 0.001):
+            self.parts.channel.refusals = [busy]
+            published = await self.published()
+        self.assertEqual([one["text"] for one in published], ["one", "two"])
+        chat = published[0]["chat"]
+        self.assertEqual(
+            self.parts.channel.withdrawn, [(chat, one["key"]) for one in published]
+        )
+
+    async def test_redaction_of_the_last_event_stores_the_position(self) -> None:
+        room = await self.server.create(ANN, BOT)
+        await self.start()
+        before = self.parts.channel.position
+        await self.server.add(
+            room,
+            {"type": "m.room.redaction", "sender": ANN, "content": {}, "redacts": "$x" + "a" * 9},
+        )
+        async with asyncio.timeout(60):
+            while self.parts.channel.position == before:
+                await asyncio.sleep(0)
+        self.assertEqual(len(self.parts.channel.withdrawn), 1)
+
     async def test_publish_is_repeated_after_a_transient_refusal_only(self) -> None:
         room = await self.server.create(ANN, BOT)
         await self.start()

@@ -212,6 +212,16 @@ class Channel(Deliveries):
         cursor: PublishedCursor = {"scope": scope, "position": position}
         await connection.call("cursor.move", {**account, "cursor": cursor})
 
+    async def withdraw_message(self, chat: str, key: str) -> None:
+        """Take back a message that was deleted on the platform: it gets no answer any more.
+
+        A message that is unknown or answered changes nothing.
+        """
+        connection = await self._connected()
+        if connection is None:
+            raise ConnectionLost("the channel is closed")
+        await connection.call("message.withdraw", {"chat": chat, "key": key})
+
     async def report_health(self, up: bool, reason: str | None = None) -> None:
         """Report the state of the platform, for `avocet status`. It is sent when it changes."""
         report: HealthReport = {"up": up} if up or reason is None else {"up": up, "reason": reason}

@@ -2899,3 +2899,16 @@ class Welcome(TypedDict):
     methods: list[str] | None
     # The version of the protocol that the daemon speaks.
     protocol: int
+
+
+class WithdrawMessage(TypedDict):
+    """`message.withdraw`: takes back a message that its platform has deleted. A message that waits
+    is not answered, and a turn for this message alone is stopped. A turn for several messages goes
+    on, and an unknown or answered message changes nothing. The result, which is empty, comes after
+    the commit.
+    """
+
+    # The chat of the message. A topic of the chat counts as the chat.
+    chat: ChatAddress
+    # The key with which the message was published.
+    key: DedupeKey

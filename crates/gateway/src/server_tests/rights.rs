@@ -48,6 +48,7 @@ fn params(method: &str) -> Value {
         "cursor.move" => {
             json!({"channel": "terminal", "account": "local", "cursor": {"position": "1"}})
         }
+        "message.withdraw" => json!({"chat": session(), "key": "1"}),
         "publish" => json!({"chat": session(), "sender": "ann", "key": "1", "text": "hi"}),
         "sessions.search" => json!({"words": "hi"}),
         "mcp.approve" | "mcp.tools" => json!({"server": "files"}),

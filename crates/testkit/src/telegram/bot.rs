@@ -9,9 +9,9 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::ephemeral::EphemeralMessages;
 use super::chat_reactions::Reactions;
 use super::chats::Chats;
+use super::ephemeral::EphemeralMessages;
 use super::faults::{Faults, InjectedFault};
 use super::files::BotFiles;
 use super::limits::{self, EnforcedLimits};

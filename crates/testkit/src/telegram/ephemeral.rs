@@ -29,8 +29,6 @@ pub struct EphemeralMessage {
 #[derive(Debug, Default)]
 pub(super) struct EphemeralMessages {
     is_known: bool,
-    /// Groups in which the bot is an administrator.
-    administered: BTreeSet<i64>,
     /// Commands that only their author and the bot have seen: group, author and number.
     commands: BTreeSet<(i64, i64, i64)>,
     shown: Vec<EphemeralMessage>,
@@ -52,13 +50,14 @@ impl BotState {
         let (chat, receiver) = (self.open_chat(call)?, read_receiver(call)?);
         let reply = call.json("reply_parameters")?.unwrap_or_default();
         let reply_to = reply["ephemeral_message_id"].as_i64();
+        let is_administrator = self.reactions.administered.contains(&chat);
         let shown = &mut self.ephemeral;
         match reply_to {
             Some(number) if !shown.commands.contains(&(chat, receiver, number)) => {
                 return Err(ApiError::bad_request("MESSAGE_NOT_COMMAND"));
             }
             // Private chats have no administrators.
-            None if !shown.administered.contains(&chat) => {
+            None if !is_administrator => {
                 return Err(ApiError::bad_request("BOT_NOT_ADMIN"));
             }
             _ => {}
@@ -86,11 +85,6 @@ impl TelegramFake {
     /// Makes it a server that knows ephemeral messages.
     pub fn learn_ephemeral_messages(&self) {
         self.change(|bot| bot.ephemeral.is_known = true);
-    }
-
-    /// Makes the bot an administrator of a group.
-    pub fn make_administrator(&self, chat: i64) {
-        self.change(|bot| bot.ephemeral.administered.insert(chat));
     }
 
     /// A user sends a command that only the bot sees.
