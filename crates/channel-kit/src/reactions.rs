@@ -83,7 +83,7 @@ impl<C: Hash + Eq + Clone, M: PartialEq> ReactionNotes<C, M> {
     }
 
     /// Removes the reactions of a person to a message, because the person has withdrawn them.
-    pub fn withdraw(&mut self, chat: &C, message: &M, user: u64) {
+    pub fn remove_reactions(&mut self, chat: &C, message: &M, user: u64) {
         if let Some(notes) = self.chats.peek_mut(chat) {
             notes.retain(|reaction| reaction.user != user || reaction.message != *message);
         }
@@ -163,8 +163,8 @@ mod tests {
             "[reacted with 👍 to your last message]",
         ];
         assert_eq!(told, expected);
-        notes.withdraw(&"a", &1, 7);
-        notes.withdraw(&"a", &2, 7);
+        notes.remove_reactions(&"a", &1, 7);
+        notes.remove_reactions(&"a", &2, 7);
         let from: Vec<_> = notes.of_chat(&"a", 7).into_iter().map(|note| note.from).collect();
         assert_eq!(from, [(); 3].map(|()| Some("Bob".to_owned())));
         notes.forget_chat(&"a");

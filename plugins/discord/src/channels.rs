@@ -90,14 +90,14 @@ impl KnownChannels {
         self.0.get(&channel).copied()
     }
 
-    pub(crate) fn learn(&mut self, channel: ChannelId, channel_type: DiscordChannel) {
+    pub(crate) fn note_type(&mut self, channel: ChannelId, channel_type: DiscordChannel) {
         self.0.insert(channel, channel_type);
     }
 
     /// Notes the types of the channels that an event describes.
     pub(crate) fn learn_from(&mut self, event: &Value) {
         for described in described(event) {
-            self.learn(described.id, described.channel_type());
+            self.note_type(described.id, described.channel_type());
         }
     }
 }

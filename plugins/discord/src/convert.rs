@@ -333,7 +333,7 @@ pub(crate) fn chat_kind(channel_type: DiscordChannel) -> ChatKind {
 
 fn sender(message: &Message) -> Result<Sender, IdError> {
     let nick = message.member.as_ref().and_then(|member| member.nick.as_deref());
-    let mut sender = person(&message.author, nick)?;
+    let mut sender = read_sender(&message.author, nick)?;
     sender.is_bot |= message.webhook_id.is_some();
     Ok(sender)
 }
@@ -344,7 +344,7 @@ fn display_name(user: &User) -> &str {
 }
 
 /// Returns a user as sender, with the name that is used in the place.
-pub(crate) fn person(user: &User, nick: Option<&str>) -> Result<Sender, IdError> {
+pub(crate) fn read_sender(user: &User, nick: Option<&str>) -> Result<Sender, IdError> {
     Ok(Sender {
         id: SenderId::parse(&user.id.to_string())?,
         name: Some(nick.unwrap_or(display_name(user)).to_owned()),

@@ -24,7 +24,7 @@ use serenity::model::user::User;
 
 use crate::Discord;
 use crate::channels::DiscordChannel;
-use crate::convert::{BotIdentity, chat_kind, key_of_interaction, person};
+use crate::convert::{BotIdentity, chat_kind, key_of_interaction, read_sender};
 use crate::fault::RestError;
 use crate::routes::Route;
 
@@ -158,7 +158,7 @@ impl<'a> UserInteraction<'a> {
         roles: Vec<String>,
     ) -> Result<Inbound, IdError> {
         let nick = self.member.and_then(|member| member.nick.as_deref());
-        let sender = person(self.user, nick)?;
+        let sender = read_sender(self.user, nick)?;
         let key = key_of_interaction(self.id, self.is_ephemeral(channel_type))?;
         let address = bot.address(self.channel, channel_type)?;
         let mut content = Content::text(&self.text);

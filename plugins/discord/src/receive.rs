@@ -141,7 +141,7 @@ impl<'a> Receiver<'a> {
         let positions = ReadPositions::read(cursors);
         let mut channels = KnownChannels::default();
         for channel in positions.direct_channels() {
-            channels.learn(channel, DiscordChannel::Direct);
+            channels.note_type(channel, DiscordChannel::Direct);
         }
         Self {
             discord,

@@ -86,7 +86,7 @@ impl BotAlbums {
     }
 
     /// Reads an album from a cursor of an earlier run.
-    pub(crate) fn learn(&self, cursor: &Cursor) {
+    pub(crate) fn note_cursor(&self, cursor: &Cursor) {
         let chat = cursor.scope.strip_prefix(SCOPE).and_then(|chat| chat.parse().ok());
         if let Some(chat) = chat {
             self.0.lock().insert(chat, cursor.position.clone());

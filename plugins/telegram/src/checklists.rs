@@ -82,7 +82,7 @@ impl ChecklistChanges {
     }
 
     /// Adds the changes in its chat to a message for the agent.
-    pub(crate) fn give(&self, converted: &mut Converted) {
+    pub(crate) fn add_changes(&self, converted: &mut Converted) {
         if let Converted::Inbound(inbound) = converted {
             let chats = self.0.lock();
             let changes = chats.peek(&inbound.address).into_iter().flatten().cloned();

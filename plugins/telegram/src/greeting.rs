@@ -6,7 +6,7 @@ use serde_json::Value;
 use teloxide::types::{ChatId, Me};
 
 use crate::bot::BotIdentity;
-use crate::lenient::person;
+use crate::lenient::read_person;
 use crate::numbers::read_integer;
 use crate::update::{MEMBERSHIP, Update};
 
@@ -35,7 +35,7 @@ pub(crate) fn read_greeting(
     let (Some(chat), true) = (read_integer(&change["chat"]["id"]), is_new && is_group) else {
         return Ok(None);
     };
-    let Some(sender) = person(&change["from"]).transpose()? else { return Ok(None) };
+    let Some(sender) = read_person(&change["from"]).transpose()? else { return Ok(None) };
     let key = DedupeKey::parse(&format!("greeting{}", update.id))?;
     let address = bot.address(ChatId(chat), None)?;
     let inbound = Inbound::new(address, sender, key, Content::default());

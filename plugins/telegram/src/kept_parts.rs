@@ -38,7 +38,7 @@ pub(crate) struct WaitingParts {
 
 impl KeptParts {
     /// Reads a cursor of an earlier run. Returns the parts that wait, if there are any.
-    pub(crate) fn learn(&self, cursor: &Cursor) -> Option<WaitingParts> {
+    pub(crate) fn read_cursor(&self, cursor: &Cursor) -> Option<WaitingParts> {
         cursor.scope.strip_prefix(SCOPE).filter(|_| !cursor.position.is_empty())?;
         let scope = cursor.scope.clone();
         let Ok(position) = serde_json::from_str::<PartsPosition>(&cursor.position) else {

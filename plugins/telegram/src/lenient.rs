@@ -141,7 +141,7 @@ impl BotIdentity<'_> {
         let (Some(id), Some(text)) = (field("id"), field("data")) else {
             return Ok(Converted::Ignored("a button without text"));
         };
-        let from = query.get("from").and_then(person);
+        let from = query.get("from").and_then(read_person);
         let message = query.get("message").and_then(Value::as_object);
         let chat = message.and_then(|message| Some((read_chat(message)?, read_topic(message))));
         let (Some(sender), Some(((chat, kind), topic))) = (from, chat) else { return Ok(OTHER) };
@@ -155,7 +155,7 @@ impl BotIdentity<'_> {
 
 /// The sender of a message. A private chat has the id of its person.
 fn sender(message: &Fields, chat: ChatId, kind: ChatKind) -> Result<Option<Sender>, IdError> {
-    match (message.get("from").and_then(person), kind) {
+    match (message.get("from").and_then(read_person), kind) {
         (Some(sender), _) => sender.map(Some),
         (None, ChatKind::Private) => Ok(Some(Sender::new(SenderId::parse(&chat.to_string())?))),
         (None, ChatKind::Group) => Ok(None),
@@ -167,7 +167,7 @@ fn person_id(from: &Value) -> Option<u64> {
 }
 
 /// A person with an id; other fields may be missing.
-pub(crate) fn person(from: &Value) -> Option<Result<Sender, IdError>> {
+pub(crate) fn read_person(from: &Value) -> Option<Result<Sender, IdError>> {
     let id = person_id(from)?;
     let names = ["first_name", "last_name"].iter().filter_map(|name| from[name].as_str());
     let name = names.collect::<Vec<_>>().join(" ");

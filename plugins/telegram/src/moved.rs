@@ -45,7 +45,7 @@ impl Moves {
         found.map_or(ChatPlace { chat, moved: false }, ChatPlace::moved_to)
     }
 
-    pub(crate) fn learn(&self, moved: GroupMove) {
+    pub(crate) fn note_move(&self, moved: GroupMove) {
         self.old.lock().insert(moved.to, moved.from);
     }
 

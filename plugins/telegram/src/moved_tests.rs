@@ -14,7 +14,7 @@ fn moves_home_keeps_the_old_chat_id_unless_the_new_one_is_configured() {
     for (named, home) in [(vec![], OLD), (vec![OLD.0], OLD), (vec![NEW.0], NEW)] {
         let moves = Moves::new(named.into_iter().collect());
         assert_eq!(moves.home(NEW), NEW);
-        moves.learn(MOVED);
+        moves.note_move(MOVED);
         let homes = [OLD, NEW, other].map(|chat| moves.home(chat));
         assert_eq!(homes, [OLD, home, other]);
         let places: BTreeMap<_, _> =

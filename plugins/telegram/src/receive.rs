@@ -167,10 +167,10 @@ impl Receiver<'_> {
     async fn restore(&self, me: &Me) -> Result<EarlierRun, Stopped> {
         let cursors = self.intake.cursors().await?;
         let moves = cursors.iter().filter_map(GroupMove::from_cursor);
-        moves.for_each(|moved| self.telegram.moves.learn(moved));
+        moves.for_each(|moved| self.telegram.moves.note_move(moved));
         for cursor in &cursors {
-            self.telegram.albums.learn(cursor);
-            let Some(kept) = self.telegram.kept_parts.learn(cursor) else { continue };
+            self.telegram.albums.note_cursor(cursor);
+            let Some(kept) = self.telegram.kept_parts.read_cursor(cursor) else { continue };
             for update in kept.waiting {
                 self.commit_for(Audience::Bot, me, &[update], None).await?;
             }

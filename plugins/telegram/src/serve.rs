@@ -99,7 +99,7 @@ impl Receiver<'_> {
         // The other parts of the album follow, perhaps without a mention.
         let cursor = album::cursor(&update).filter(|_| is_for_bot(&self.bot(me), &update));
         let press = self.commit_updates(me, slice::from_ref(&update), cursor.clone()).await?;
-        cursor.iter().for_each(|cursor| self.telegram.albums.learn(cursor));
+        cursor.iter().for_each(|cursor| self.telegram.albums.note_cursor(cursor));
         Ok(press)
     }
 

@@ -46,7 +46,7 @@ impl<'a> UpdateStages<'a> {
             return Ok(());
         }
         self.intake.move_cursor(moved.cursor()).await?;
-        moves.learn(moved);
+        moves.note_move(moved);
         let GroupMove { from, to } = moved;
         if moves.is_named(to) {
             tracing::info!(
@@ -131,7 +131,7 @@ impl InboundStages for UpdateStages<'_> {
         self.telegram.ephemeral.note_command(message);
         self.received = self.telegram.with_reactions(message);
         if self.received.is_some() {
-            self.telegram.checklists.give(message);
+            self.telegram.checklists.add_changes(message);
         }
     }
 

@@ -155,7 +155,7 @@ impl Receiver<'_> {
             self.channels.learn_from(&event["channel"]);
         }
         if self.channels.get(channel).is_none() && event["guild_id"].is_null() {
-            self.channels.learn(channel, DiscordChannel::Direct);
+            self.channels.note_type(channel, DiscordChannel::Direct);
         }
     }
 
@@ -238,7 +238,7 @@ impl Receiver<'_> {
 
     fn handle_channel(&mut self, channel: ChannelId, info: &ChannelInfo) {
         let channel_type = info.channel_type();
-        self.channels.learn(channel, channel_type);
+        self.channels.note_type(channel, channel_type);
         let Some(gap) = self.gaps.get_mut(channel) else { return };
         let is_newer = info.last_message_id.is_some_and(|last| last > gap.after);
         let has_news = is_newer || gap.take_dropped().is_some();
@@ -358,7 +358,7 @@ impl Receiver<'_> {
             && self.channels.get(channel).is_none()
             && self.gaps.get(channel).is_some_and(Gap::has_held_events)
         {
-            self.channels.learn(channel, DiscordChannel::Server);
+            self.channels.note_type(channel, DiscordChannel::Server);
         }
         match request.subject() {
             Subject::Channel(channel) => {

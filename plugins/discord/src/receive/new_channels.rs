@@ -51,7 +51,7 @@ impl Receiver<'_> {
 
     /// Reads a direct message channel from the beginning, unless it was read before.
     fn read_from_start(&mut self, channel: ChannelId, now: Duration) {
-        self.channels.learn(channel, DiscordChannel::Direct);
+        self.channels.note_type(channel, DiscordChannel::Direct);
         if self.positions.last(channel).is_none() && self.gaps.get(channel).is_none() {
             let earliest = self.positions.since(None, self.context.clock.now());
             self.gaps.note(channel, earliest, CatchUpStep::Missed);

@@ -66,7 +66,7 @@ impl Telegram {
         let message = (chat, reaction.message_id);
         let mut notes = self.user_reactions.0.lock();
         let Some(chat) = notes.chat_of(&message) else { return };
-        notes.withdraw(&chat, &message, user);
+        notes.remove_reactions(&chat, &message, user);
         let names = ["first_name", "last_name"].iter().filter_map(|name| person[name].as_str());
         let name = names.collect::<Vec<_>>().join(" ");
         for emoji in reaction.added() {
