@@ -11,12 +11,12 @@ use tokio::sync::watch;
 
 use super::chat_reactions::Reactions;
 use super::chats::Chats;
-use super::ephemeral::EphemeralMessages;
 use super::faults::{Faults, InjectedFault};
 use super::files::BotFiles;
 use super::limits::{self, EnforcedLimits};
 use super::set_webhook::SetWebhook;
 use super::shown_drafts::ShownDrafts;
+use super::shown_ephemeral::EphemeralMessages;
 use super::updates::{Poll, Updates};
 use super::wire::{self, ApiError, MethodCall, OddBytes, PathTarget};
 use crate::START;

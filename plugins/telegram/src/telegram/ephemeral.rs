@@ -63,13 +63,13 @@ struct SendEphemeral<'t> {
     /// The form of Bot API 10.2.
     receiver_user_id: i64,
     /// The form of Bot API 10.3.
-    ephemeral_message_parameters: Receiver,
+    ephemeral_message_parameters: EphemeralReceiver,
     #[serde(skip_serializing_if = "Option::is_none")]
     reply_parameters: Option<EphemeralReply>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize)]
-struct Receiver {
+struct EphemeralReceiver {
     receiver_user_id: i64,
 }
 
@@ -154,7 +154,7 @@ impl Telegram {
             entities,
             link_preview_options: no_preview(),
             receiver_user_id: user,
-            ephemeral_message_parameters: Receiver { receiver_user_id: user },
+            ephemeral_message_parameters: EphemeralReceiver { receiver_user_id: user },
             reply_parameters: command.map(|number| EphemeralReply { ephemeral_message_id: number }),
         };
         match self.api.send(request).await {
