@@ -72,6 +72,29 @@ async fn health_of_a_working_provider_is_up_without_a_model_call() {
     stop(daemon).await;
 }
 
+/// Such a list says nothing about the key, but a request of the daemon does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn doctor_takes_an_answer_as_proof_of_the_key_if_the_list_of_models_is_public() {
+    let says = |_: &Value| ModelAnswer::says("Hello.");
+    let model = OpenAiFake::start_with_public_list(&["good", "other"], says).await;
+    let home = home(&model.base_url(), "");
+    let daemon = home.daemon();
+    let (_, found) = json(&home, &["doctor"]).await;
+    let unchecked = check(&found, "providers", "fake/good");
+    assert_eq!(unchecked["state"], "fair", "{found}");
+    assert!(unchecked["says"].as_str().unwrap().contains("the first message will show"), "{found}");
+    let chat = AttachedChat::join(&home, "ann").await;
+    chat.ask("hello").await;
+    chat.reply().await;
+    let (_, found) = json(&home, &["doctor"]).await;
+    let proven = check(&found, "providers", "fake/good");
+    assert_eq!(
+        (&proven["state"], &proven["says"]),
+        (&"good".into(), &"the key and the model are good".into())
+    );
+    stop(daemon).await;
+}
+
 /// A fault of a provider, and the reports about it.
 struct Outage {
     config: String,

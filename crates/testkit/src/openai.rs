@@ -29,6 +29,8 @@ pub struct ChatCompletionsApi {
     insists: Option<Insists>,
     /// If set, the API requires the key, too.
     models: Option<&'static [&'static str]>,
+    /// `true` if the list of models needs no key, as OpenRouter's.
+    is_list_public: bool,
     images: ImageInput,
 }
 
@@ -56,6 +58,7 @@ impl ModelApi for ChatCompletionsApi {
     /// Lists the models (OpenAI API reference, "List models").
     fn aside(&self, request: &HttpRequest) -> Option<Vec<Piece>> {
         lists_models(request).then(|| match self.models {
+            Some(models) if self.is_list_public => model_list(models),
             Some(models) => listed(request, models),
             None => whole(404, &[], ""),
         })
@@ -86,6 +89,16 @@ impl OpenAiFake {
         answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
     ) -> Self {
         let api = ChatCompletionsApi { models: Some(models), ..ChatCompletionsApi::default() };
+        Self::start_with(api, RequestLog::default(), answer).await
+    }
+
+    /// Starts like [`Self::start_listing`], with a list that needs no key.
+    pub async fn start_with_public_list(
+        models: &'static [&'static str],
+        answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,
+    ) -> Self {
+        let (models, is_list_public) = (Some(models), true);
+        let api = ChatCompletionsApi { models, is_list_public, ..ChatCompletionsApi::default() };
         Self::start_with(api, RequestLog::default(), answer).await
     }
 
@@ -261,6 +274,10 @@ fn listed(request: &HttpRequest, models: &[&str]) -> Vec<Piece> {
     if let Err(refusal) = require_key(request) {
         return FakeRefusal::from(refusal).pieces;
     }
+    model_list(models)
+}
+
+fn model_list(models: &[&str]) -> Vec<Piece> {
     let model =
         |id: &&str| json!({ "id": id, "object": "model", "created": 1, "owned_by": "fake" });
     let list = json!({ "object": "list", "data": models.iter().map(model).collect::<Vec<_>>() });

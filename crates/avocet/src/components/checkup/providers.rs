@@ -80,7 +80,10 @@ async fn check_provider(
     if known.count_keys() > 1 {
         return each_key(examiner, provider, name, model, known.count_keys()).await;
     }
-    let probed = probe_model(examiner, name, &known).await;
+    let probed = match probe_model(examiner, name, &known).await {
+        Ok(ProbeResult::KeyUnchecked) if has_good_key(examiner, provider) => Ok(ProbeResult::Works),
+        probed => probed,
+    };
     let mut check = read(name, &table, model.is_some(), probed);
     let works = check.state != CheckState::Bad;
     if let Some(fault) = fault.filter(|_| works) {
@@ -92,6 +95,13 @@ async fn check_provider(
         found.extend(of_facts(examiner, name, &table, &known).await);
     }
     found
+}
+
+/// Returns `true` if a request to the provider has succeeded since the start, and none has failed
+/// after it. A list of models that everybody can read says nothing about the key; this does.
+fn has_good_key(examiner: &Examiner, provider: &str) -> bool {
+    let status = examiner.models.health().provider_status(provider);
+    status.fault.is_none() && status.requests.success.is_some()
 }
 
 /// Checks what is known about a model.
