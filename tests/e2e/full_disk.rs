@@ -1,4 +1,4 @@
-//! Tests of a full disk: a tiny tmpfs in a separate mount namespace, which ends with its processes.
+//! Tests of a full and of a read-only disk: a tiny tmpfs in a separate mount namespace, which ends with its processes.
 //! Messages that cannot be stored are refused. Accepted messages are answered once there is room
 //! again.
 
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use avocet_testkit::telegram::TelegramFake;
-use avocet_tests::{DaemonProcess, Home, now, program};
+use avocet_tests::{DaemonProcess, Home, ProgramOutput, now, program};
 
 use crate::support::{
     assert_names, end, log_status, printed, run, soon, start, status, stop, until,
@@ -66,6 +66,14 @@ impl Disk {
 
     fn free(&self) {
         fs::remove_file(self.path("filler")).unwrap();
+    }
+
+    /// Runs a script in the namespace, with the directory of the disk as `$0`.
+    fn run_script(&self, script: &str) {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--mount=/proc/{}/ns/mnt", self.holder.id()));
+        let ended = command.args(["sh", "-ec", script]).arg(&self.mounted_at).output().unwrap();
+        assert!(ended.status.success(), "{script}: {}", String::from_utf8_lossy(&ended.stderr));
     }
 }
 
@@ -257,6 +265,66 @@ fn full_disk_is_reported_by_status_doctor_and_one_log_line() {
         // Without any new message, the status finds out that there is room again.
         until("the end of it", || (run(home, &["status"]).code == Some(0)).then_some(()));
         assert_eq!(daemon.logged("the log can be written again"), 1);
+        stop(daemon);
+    });
+}
+
+const READ_ONLY: &str = "is read-only";
+
+/// Returns the check of the data directory by `avocet doctor`, and its exit code.
+fn check_of_data(ran: &ProgramOutput) -> (Option<i32>, serde_json::Value) {
+    let checks: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let data = checks["avocet"].as_array().unwrap().iter().find(|one| one["name"] == "data");
+    (ran.code, data.unwrap().clone())
+}
+
+#[test]
+fn read_only_disk_prevents_the_start_and_is_named_by_status_and_doctor() {
+    with_disk(|home, disk| {
+        let daemon = disk.daemon(home);
+        assert_eq!(printed(home, &["ask", "me", "count to 1", "--wait"]), "1.\n");
+        stop(daemon);
+        disk.run_script("mount -o remount,ro \"$0\"");
+        let in_namespace = |arguments: &[&str]| end(start(disk.command(home, arguments), b""));
+        let started = in_namespace(&["run"]);
+        assert_eq!(started.code, Some(75), "{started:?}");
+        let error = started.err.lines().last().unwrap();
+        assert_names(error, &["the disk that holds", READ_ONLY, "make it writable"]);
+        let shown = in_namespace(&["status"]);
+        let row = shown.out.lines().find(|line| line.starts_with("disk ")).unwrap();
+        assert!(row.contains("down: the disk that holds ") && row.contains(READ_ONLY), "{row}");
+        let listed = in_namespace(&["sessions", "list"]);
+        assert!(listed.code == Some(0) && listed.out.contains("me"), "{listed:?}");
+        let (_, data) = check_of_data(&in_namespace(&["doctor", "--json"]));
+        assert!(
+            data["state"] == "bad" && data["says"].as_str().unwrap().contains(READ_ONLY),
+            "{data}"
+        );
+        disk.run_script("mount -o remount,rw \"$0\"");
+        let daemon = disk.daemon(home);
+        assert_eq!(printed(home, &["ask", "me", "count to 2", "--wait"]), "1, 2.\n");
+        stop(daemon);
+    });
+}
+
+/// The kernel refuses to make a mount read-only while files are open for writing, so another mount of
+/// the disk covers it.
+#[test]
+fn read_only_disk_below_a_running_daemon_is_shown_until_it_is_writable() {
+    with_disk(|home, disk| {
+        let daemon = disk.daemon(home);
+        assert_eq!(run(home, &["status"]).code, Some(0));
+        disk.run_script("mount --bind \"$0\" \"$0\" && mount -o remount,bind,ro \"$0\"");
+        let shown = run(home, &["status"]);
+        let row = shown.out.lines().find(|line| line.starts_with("disk ")).unwrap();
+        assert!(row.contains("down: the disk that holds ") && row.contains(READ_ONLY), "{row}");
+        assert_eq!(shown.code, Some(76), "{shown:?}");
+        let (code, data) = check_of_data(&run(home, &["doctor", "--json"]));
+        assert_eq!((code, &data["state"]), (Some(76), &"bad".into()), "{data}");
+        assert!(data["says"].as_str().unwrap().contains(READ_ONLY), "{data}");
+        disk.run_script("umount \"$0\"");
+        assert_eq!(run(home, &["status"]).code, Some(0));
+        assert_eq!(printed(home, &["ask", "me", "count to 2", "--wait"]), "1, 2.\n");
         stop(daemon);
     });
 }

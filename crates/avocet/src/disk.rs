@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use avocet_protocol::daemon::{DiskStatus, LastExchanges};
+use avocet_store::is_on_read_only_disk;
 
 /// With fewer free bytes, the next writes fail.
 const FULL: u64 = 1024 * 1024;
@@ -23,14 +24,22 @@ pub(crate) fn is_full(path: &Path) -> bool {
     free_bytes(path).is_some_and(|free| free < FULL)
 }
 
-/// Returns the state of the disk, by its free space and the last writes of the log.
+/// Returns `true` if the next write to the log fails whatever it writes.
+pub(crate) fn refuses_writes(data_dir: &Path) -> bool {
+    is_full(data_dir) || is_on_read_only_disk(data_dir)
+}
+
+/// Returns the state of the disk, by its free space, its mount and the last writes of the log.
 pub(crate) fn disk_status(data_dir: &Path, writes: LastExchanges) -> DiskStatus {
     let free_bytes = free_bytes(data_dir);
     let failing = writes.failure.as_ref().filter(|failure| failure.in_a_row > 0);
-    let full = || format!("the disk that holds {} is full; free some space", data_dir.display());
+    let disk = format!("the disk that holds {}", data_dir.display());
     let fault = match failing {
         Some(failure) => Some(failure.reason.clone()),
-        None => is_full(data_dir).then(full),
+        None if is_on_read_only_disk(data_dir) => {
+            Some(format!("{disk} is read-only; make it writable"))
+        }
+        None => is_full(data_dir).then(|| format!("{disk} is full; free some space")),
     };
     DiskStatus { free_bytes, fault, writes }
 }

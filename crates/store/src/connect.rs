@@ -5,20 +5,27 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::error::store_error;
+use crate::error::{is_on_read_only_disk, store_error};
+use crate::files::with_suffix;
 use crate::tx::Result;
 
-/// Opens a database that a writer may change meanwhile.
+/// Opens a database that a writer may change meanwhile. On a read-only disk, SQLite cannot make the
+/// files beside the database that it needs for such changes.
 pub(crate) fn read_only(path: &Path) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let open = || {
-        let connection = Connection::open_with_flags(path, flags)?;
+    let is_unchanging = is_on_read_only_disk(path) && !with_suffix(path, "-wal").exists();
+    let connection = if is_unchanging { open_unchanging(path) } else { open_changing(path) }?;
+    let prepare = || {
         connection.pragma_update(None, "busy_timeout", 5000)?;
-        keep_plans(&connection)?;
-        connection.set_prepared_statement_cache_capacity(128);
-        Ok(connection)
+        keep_plans(&connection)
     };
-    open().map_err(|error| store_error(path, &error))
+    prepare().map_err(|error| store_error(path, &error))?;
+    connection.set_prepared_statement_cache_capacity(128);
+    Ok(connection)
+}
+
+fn open_changing(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(path, flags).map_err(|error| store_error(path, &error))
 }
 
 /// Opens a database without a writer, and creates no files beside it.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use avocet_protocol::store::StoreError;
 use rusqlite::ErrorCode;
+use rustix::fs::StatVfsMountFlags;
 
 /// Commands that end the state of damage.
 const DECIDE: &str = "To save what it still holds: avocet recover. To go back to a copy: avocet restore FILE. To \
@@ -95,21 +96,28 @@ pub enum OpenError {
     Store(#[from] StoreError),
 }
 
-/// Returns the error for a file or directory that the system refuses; a full disk gets its own
-/// error.
+/// Returns the error for a file or directory that the system refuses. A full disk and a read-only
+/// one get their own errors.
 pub(crate) fn unusable_path(path: &Path, error: io::Error) -> OpenError {
+    let shown = || path.display().to_string();
     match error.kind() {
-        ErrorKind::StorageFull => StoreError::Full { path: path.display().to_string() }.into(),
+        ErrorKind::StorageFull => StoreError::Full { path: shown() }.into(),
+        ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { path: shown() }.into(),
         _ => OpenError::Directory { path: path.to_owned(), error },
     }
 }
 
 /// Translates an SQLite error into an error of the store ports.
-pub(crate) fn store_error(path: &Path, error: &rusqlite::Error) -> StoreError {
-    let path = path.display().to_string();
+pub(crate) fn store_error(database: &Path, error: &rusqlite::Error) -> StoreError {
+    let path = database.display().to_string();
     let detail = error.to_string();
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::Full { path },
+        Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::ReadOnly)
+            if is_on_read_only_disk(database) =>
+        {
+            StoreError::ReadOnly { path }
+        }
         _ if is_too_short(error) => StoreError::Damaged { path, detail },
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             StoreError::Damaged { path, detail }
@@ -126,6 +134,14 @@ pub(crate) fn store_error(path: &Path, error: &rusqlite::Error) -> StoreError {
         _ if is_unreadable(error) => StoreError::Damaged { path, detail },
         _ => StoreError::Internal(detail),
     }
+}
+
+/// Returns `true` if the disk of a file is mounted read-only. SQLite's errors do not say so: a write
+/// on such a disk is an I/O error like others.
+#[must_use]
+pub fn is_on_read_only_disk(path: &Path) -> bool {
+    let found = path.ancestors().find_map(|path| rustix::fs::statvfs(path).ok());
+    found.is_some_and(|found| found.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
 /// Returns `true` if a file ends before a page that SQLite reads. The disk works, and a part of the

@@ -94,7 +94,7 @@ mod writer;
 
 pub use copy::{CancelCopy, CopyDone, CopyError, back_up};
 pub use distrust::EndedWork;
-pub use error::OpenError;
+pub use error::{OpenError, is_on_read_only_disk};
 pub use files::DATABASE;
 pub use lock::{DirectoryLock, LogHolder};
 pub use open::OpenOptions;

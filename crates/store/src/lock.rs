@@ -10,6 +10,7 @@ use avocet_protocol::clock::Clock;
 use avocet_protocol::store::StoreError;
 
 use crate::OpenError;
+use crate::error::unusable_path;
 use crate::identity::OpenFileIdentity;
 
 /// The kind of process that opens the log for writing.
@@ -50,7 +51,7 @@ impl DirectoryLock {
     ///
     /// # Errors
     /// [`OpenError::Locked`] names the holder; [`OpenError::Directory`] if the directory is
-    /// unusable.
+    /// unusable, and [`OpenError::Store`] if its disk is full or read-only.
     pub async fn take_lock(
         directory: &Path,
         holder: LogHolder,
@@ -58,7 +59,7 @@ impl DirectoryLock {
     ) -> Result<Self, OpenError> {
         make_directory(directory)?;
         let path = directory.join(FILE);
-        let unusable = |error| OpenError::Directory { path: path.clone(), error };
+        let unusable = |error| unusable_path(&path, error);
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -103,7 +104,7 @@ impl DirectoryLock {
 }
 
 fn make_directory(directory: &Path) -> Result<(), OpenError> {
-    let unusable = |error| OpenError::Directory { path: directory.to_owned(), error };
+    let unusable = |error| unusable_path(directory, error);
     match fs::metadata(directory) {
         Ok(found) if found.is_dir() => return Ok(()),
         Ok(_) => return Err(unusable(ErrorKind::NotADirectory.into())),

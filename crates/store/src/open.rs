@@ -47,7 +47,7 @@ use crate::binding::WalState;
 use crate::check::{NeededCheck, RunningCheck, find_needed_check};
 use crate::connect::{keep_plans, read_only};
 use crate::damage::{self, UndecidedDamage};
-use crate::error::{store_error, unusable_path};
+use crate::error::{is_on_read_only_disk, store_error, unusable_path};
 use crate::files::DATABASE;
 use crate::identity::OpenFileIdentity;
 use crate::last::{LastFile, LastTransaction, PageState, SharedPageState, boot_id};
@@ -232,7 +232,12 @@ fn open_checked(path: &Path, holder: LogHolder, now: Timestamp) -> Result<Checke
     let connection = open().map_err(|error| store_error(path, &error))?;
     // SQLite opens a file that it may not write for reading.
     if connection.is_readonly("main").map_err(|error| store_error(path, &error))? {
-        return Err(unusable_path(path, ErrorKind::PermissionDenied.into()));
+        let why = if is_on_read_only_disk(path) {
+            ErrorKind::ReadOnlyFilesystem
+        } else {
+            ErrorKind::PermissionDenied
+        };
+        return Err(unusable_path(path, why.into()));
     }
     let db = Db { connection: &connection, path };
     let needed = find_needed_check(db, LastTransaction::read(path).as_ref(), beside, holder);

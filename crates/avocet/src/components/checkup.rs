@@ -5,6 +5,7 @@ pub(crate) mod layers;
 pub(crate) mod providers;
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,6 +85,11 @@ impl Examiner {
         let written = match tried {
             Ok(Ok(Ok(true))) => Check::good("data", format!("{data} can be written to")),
             Ok(Ok(Ok(false))) => Check::good("data", format!("{data} is made at the first start")),
+            Ok(Ok(Err(error))) if error.kind() == ErrorKind::ReadOnlyFilesystem => {
+                let fix =
+                    "make it writable; the system may have done this after an error of the disk";
+                Check::bad("data", format!("the disk that holds {data} is read-only"), fix)
+            }
             Ok(Ok(Err(error))) => Check::bad("data", format!("{data}: {}", plain_io(&error)), fix),
             Ok(Err(panicked)) => Check::bad("data", panicked.to_string(), fix),
             Err(_) => Check::bad(

@@ -52,7 +52,7 @@ impl Report for Reporter {
         let servers = mcp.as_ref().map(|mcp| mcp.servers()).unwrap_or_default();
         let of_servers = servers.iter().filter_map(mcp::server_problem);
         let data_dir: &Path = &configuration.data_dir;
-        if store.last_writes().failures_in_a_row() > 0 && !disk::is_full(data_dir) {
+        if store.last_writes().failures_in_a_row() > 0 && !disk::refuses_writes(data_dir) {
             // Without pending writes, only this attempt finds out that there is room again.
             ignore_result(
                 store.try_write().await,

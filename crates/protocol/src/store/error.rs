@@ -10,6 +10,13 @@ pub enum StoreError {
         /// The database.
         path: String,
     },
+    /// The disk is mounted read-only and nothing was written. The same write succeeds once the
+    /// operator has made the disk writable.
+    #[error("the disk that holds {path} is read-only; make it writable, nothing was lost")]
+    ReadOnly {
+        /// The database.
+        path: String,
+    },
     /// The disk fails and nothing was written. The operator has to check the disk.
     #[error("{path} cannot be written ({detail}); check the disk")]
     Unavailable {
@@ -68,7 +75,7 @@ impl StoreError {
     /// Returns `true` if the same call can succeed later without any other change in this process.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Full { .. } | Self::Unavailable { .. })
+        matches!(self, Self::Full { .. } | Self::ReadOnly { .. } | Self::Unavailable { .. })
     }
 }
 
