@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use avocet_protocol::chat::Notice;
+use avocet_protocol::chat::notices;
 use regex::Regex;
 
 use super::{files, root};
@@ -39,17 +39,17 @@ fn notices_page_lists_every_notice_with_its_readers() {
     });
     let listed: Vec<(String, String)> =
         rows.map(|(name, readers)| (name.to_owned(), readers.to_owned())).collect();
-    let words = |notice: &Notice| {
-        let readers = notice.readers().iter().map(|reader| reader.as_str());
-        (notice.name().to_owned(), readers.collect::<Vec<_>>().join(", "))
+    let words = |notice: &notices::ListedNotice| {
+        (notice.name.to_owned(), notice.readers.join(", ").to_lowercase())
     };
-    assert_eq!(listed, Notice::ALL.iter().map(words).collect::<Vec<_>>());
+    assert_eq!(listed, notices::ALL.iter().map(words).collect::<Vec<_>>());
 }
 
 #[test]
 fn notices_are_the_only_texts_of_the_program_in_chats() {
-    let own_text = Regex::new(r#"Content::text\(\s*(format!|"[^"/]|[A-Z][A-Z_]+\b)"#).unwrap();
-    let used = Regex::new(r"Notice::([A-Z][A-Za-z]+)").unwrap();
+    let own_text =
+        Regex::new(r#"Content::text\(\s*(format!|"[^"/]|[A-Z][A-Z_]+\b|describe_)"#).unwrap();
+    let used = Regex::new(r"notices::([A-Z][A-Za-z]+)").unwrap();
     let mut seen = std::collections::BTreeSet::new();
     for path in files("rs").into_iter().filter(|path| !is_test(path)) {
         if !SENDERS.iter().any(|sender| path.starts_with(sender)) {
@@ -57,13 +57,10 @@ fn notices_are_the_only_texts_of_the_program_in_chats() {
         }
         let code = production_code(&path);
         let own = own_text.find(&code).map(|found| found.as_str());
-        assert_eq!(own, None, "{}: take a Notice for a text of the program", path.display());
+        assert_eq!(own, None, "{}: take a notice for a text of the program", path.display());
         seen.extend(used.captures_iter(&code).map(|found| found[1].to_owned()));
     }
-    let unused: Vec<String> = Notice::ALL
-        .iter()
-        .map(|notice| format!("{notice:?}"))
-        .filter(|notice| !seen.contains(notice))
-        .collect();
-    assert_eq!(unused, Vec::<String>::new(), "no code sends these");
+    let names = notices::ALL.iter().map(|notice| notice.code_name);
+    let unused: Vec<&str> = names.filter(|name| !seen.contains(*name)).collect();
+    assert_eq!(unused, Vec::<&str>::new(), "no code sends these");
 }

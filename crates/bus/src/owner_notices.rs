@@ -1,7 +1,8 @@
 //! Notices to the owners' private chats, each once under its key.
 
 use avocet_protocol::access::{Person, PersonId, Roles};
-use avocet_protocol::chat::{ChatAddress, Content, Inbound, Notice};
+use avocet_protocol::chat::notices::{self, readers};
+use avocet_protocol::chat::{ChatAddress, Content, Inbound};
 use avocet_protocol::ids::DedupeKey;
 use avocet_text::in_one_line;
 
@@ -44,7 +45,7 @@ impl Bus {
              add {id} to `allow` in [channels.{}] of the configuration. I say this once for each chat.",
             address.channel
         );
-        let notice = Notice::HowToAdmit.with_text(text);
+        let notice = notices::HowToAdmit.for_reader(readers::Owner, text);
         self.tell_owners(&format!("admit {id} in {chat}"), &notice).await;
     }
 

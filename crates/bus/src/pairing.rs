@@ -7,8 +7,9 @@ use avocet_protocol::access::{
     SettledPairing,
 };
 use avocet_protocol::bus::PublishError;
+use avocet_protocol::chat::notices::{self, readers};
 use avocet_protocol::chat::{
-    ChatAddress, ChatKind, Choice, Content, Inbound, InboundKind, NewInbound, Notice, Planned,
+    ChatAddress, ChatKind, Choice, Content, Inbound, InboundKind, NewInbound, Planned,
 };
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::store::CommandReply;
@@ -138,7 +139,8 @@ impl Bus {
             }
             Decision::Denied => None,
         };
-        let outcome = Content::text(describe_decision(&pairing, decision, by));
+        let outcome = describe_decision(&pairing, decision, by);
+        let outcome = notices::PairingDecided.for_reader(readers::Owner, outcome);
         let chats = self.owners_chats().into_iter();
         let chats = chats.filter(|chat| self.destinations.can_edit(chat));
         let outcomes = chats.filter_map(|chat| self.destinations.plan(&chat, &outcome).ok());
@@ -249,13 +251,14 @@ fn pairing_hint(code: Option<&PairingCode>, has_message: bool) -> Content {
     } else {
         "Write your message now, and I will answer it after that."
     };
-    Notice::StrangerHint.with_text(match code {
+    let text = match code {
         None => format!("I do not know you yet, so I have asked my owner. {then}"),
         Some(code) => format!(
             "I do not know you yet. Please ask my owner to run: `avocet pair approve {code}` (within \
                 {minutes} minutes). {then}"
         ),
-    })
+    };
+    notices::StrangerHint.for_reader(readers::Stranger, text)
 }
 
 fn owner_notice(pairing: &Pairing) -> Content {
@@ -269,7 +272,7 @@ fn owner_notice(pairing: &Pairing) -> Content {
          Otherwise: /pair deny {code}.",
         shown_name(pairing)
     );
-    Content { choices, ..Notice::StrangerAsks.with_text(text) }
+    Content { choices, ..notices::StrangerAsks.for_reader(readers::Owner, text) }
 }
 
 /// Returns a stranger's name without characters that could change the notice's layout.
@@ -290,7 +293,11 @@ fn welcome_text(role: Role, has_message: bool) -> Content {
         Role::Owner => "You may speak with me now, as an owner.",
     };
     let then = if has_message { "I am reading your message." } else { "What can I do for you?" };
-    Notice::Welcome.with_text(format!("{now} {then}"))
+    let text = format!("{now} {then}");
+    match role {
+        Role::User => notices::Welcome.for_reader(readers::Member, text),
+        Role::Owner => notices::Welcome.for_reader(readers::Owner, text),
+    }
 }
 
 #[cfg(test)]

@@ -41,9 +41,10 @@ use std::task::Poll;
 use async_trait::async_trait;
 use avocet_protocol::access::{People, Roles};
 use avocet_protocol::bus::{Deliveries, Destinations, OrderHold, Publish, PublishError, WakeLanes};
+use avocet_protocol::chat::notices::{self, readers};
 use avocet_protocol::chat::{
     ChatAddress, ChatKind, Content, Cursor, Inbound, InboundKind, LoggedInbound, NewInbound,
-    Notice, Outbound, SessionId,
+    Outbound, SessionId,
 };
 use avocet_protocol::clock::Clock;
 use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey};
@@ -370,23 +371,24 @@ impl Bus {
     async fn tell_how_to_answer(&self, message: &NewInbound, question: OpenQuestion) {
         let OpenQuestion { wait, can_answer } = question;
         let is_owner = self.is_owners_chat(&message.inbound.address);
-        let text = if can_answer {
-            "I am waiting for an answer to my question above: yes, no, or the number of a choice. \
-                I will read your message after that."
-                .to_owned()
+        let content = if can_answer {
+            let text = "I am waiting for an answer to my question above: yes, no, or the number of a \
+                choice. I will read your message after that.";
+            notices::HowToAnswer.for_reader(readers::EVERYBODY, text)
         } else if !is_owner {
-            "I am waiting for a decision of my owner. I will read your message after that."
-                .to_owned()
+            let text =
+                "I am waiting for a decision of my owner. I will read your message after that.";
+            notices::HowToAnswer.for_reader(readers::OTHERS, text)
         } else {
-            format!(
+            let text = format!(
                 "I am waiting for a decision of my owner ({wait}). I will read your message after \
                     that."
-            )
+            );
+            notices::HowToAnswer.for_reader(readers::Owner, text)
         };
         let address = &message.inbound.address;
         let sent = async {
             let key = DedupeKey::parse(&format!("how-to-answer {wait}"))?;
-            let content = Notice::HowToAnswer.with_text(text);
             self.enqueue_content(address, &content, &key, None).await
         };
         if let Err(error) = sent.await {

@@ -30,7 +30,8 @@ use std::convert::Infallible;
 
 use avocet_protocol::bus::PublishError;
 use avocet_protocol::channel::{ChannelContext, ChannelError};
-use avocet_protocol::chat::{ChatAddress, ChatKind, Content, Cursor, Inbound, Notice, Quote};
+use avocet_protocol::chat::notices::{self, readers};
+use avocet_protocol::chat::{ChatAddress, ChatKind, Content, Cursor, Inbound, Quote};
 use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey, IdError};
 use avocet_protocol::store::{Accepted, AcceptedAs, StoreError, UnansweredMessage};
 use avocet_supervise::with_retry;
@@ -268,7 +269,8 @@ impl<'a> Intake<'a> {
             "I cannot read this kind of message: {kind}. Send me a text, a photo, a voice message \
              or a file."
         );
-        let reply = Content { reply_to: reply_to.clone(), ..Notice::Unreadable.with_text(text) };
+        let reply = notices::Unreadable.for_reader(readers::EVERYBODY, text);
+        let reply = Content { reply_to: reply_to.clone(), ..reply };
         let decline = || self.context.publish.decline(inbound.clone(), reply.clone());
         match self.with_retry(decline).await? {
             Ok(()) => {}

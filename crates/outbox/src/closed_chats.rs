@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use avocet_protocol::access::Roles;
 use avocet_protocol::bus::{Deliveries, Destinations};
-use avocet_protocol::chat::{ChatAddress, Notice, Planned};
+use avocet_protocol::chat::notices::{self, readers};
+use avocet_protocol::chat::{ChatAddress, Planned};
 use avocet_protocol::store::{Head, SendEnd};
 use parking_lot::Mutex;
 
@@ -43,10 +44,11 @@ impl ClosedChats {
         let closed = head.delivery.address.whole_chat();
         let roles = self.owners.get()?.roles.upgrade()?;
         let message = head.delivery.content.in_short();
-        let content = Notice::ClosedChat.with_text(format!(
+        let text = format!(
             "I cannot write in `{closed}`: {error}. This message was not sent: {message}. I say this \
              once, until I can write there again; /resend there then tries it again."
-        ));
+        );
+        let content = notices::ClosedChat.for_reader(readers::Owner, text);
         let chats = roles.owners_chats().into_iter().filter(|chat| *chat != closed);
         let notice = chats.filter_map(|chat| channels.plan(&chat, &content).ok()).next()?;
         self.reported.lock().insert(closed).then_some(notice)

@@ -34,7 +34,8 @@
 use std::time::Duration;
 
 use avocet_protocol::channel::{OnUnknown, SendError};
-use avocet_protocol::chat::{Content, Notice, Receipt};
+use avocet_protocol::chat::notices::{self, readers};
+use avocet_protocol::chat::{Content, Receipt};
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::store::{Head, SendEnd};
 
@@ -224,17 +225,22 @@ pub(crate) fn never_confirmed(head: &Head) -> String {
 /// Returns the notice about a chunk whose outcome is unknown.
 pub(crate) fn unconfirmed_notice(content: &Content) -> Content {
     let start = content.in_short();
-    Notice::Unconfirmed.with_text(format!(
-        "I could not confirm that this message arrived: {start} /resend sends it again."
-    ))
+    let text =
+        format!("I could not confirm that this message arrived: {start} /resend sends it again.");
+    notices::Unconfirmed.for_reader(readers::EVERYBODY, text)
 }
 
 /// Returns the notice about a message that could not be sent. Only owners read the error.
 pub(crate) fn dead_notice(content: &Content, error: &str, is_for_owner: bool) -> Content {
     let start = content.in_short();
-    let cause = if is_for_owner { format!(" ({error}).") } else { String::new() };
-    Notice::NotSent
-        .with_text(format!("I could not send this message: {start}{cause} /resend tries it again."))
+    let text = |cause: &str| {
+        format!("I could not send this message: {start}{cause} /resend tries it again.")
+    };
+    if is_for_owner {
+        notices::NotSent.for_reader(readers::Owner, text(&format!(" ({error}).")))
+    } else {
+        notices::NotSent.for_reader(readers::OTHERS, text(""))
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ mod address;
 mod content;
 mod draft;
 mod inbound;
-mod notice;
+pub mod notices;
 mod outbound;
 mod poll;
 mod recording;
@@ -18,7 +18,6 @@ pub use draft::DraftError;
 pub use inbound::{
     ChatKind, Cursor, Inbound, InboundKind, LATE, LoggedInbound, NewInbound, Outcome, Sender,
 };
-pub use notice::{Notice, Reader};
 pub use outbound::{
     Delivery, LoadedFile, MAX_SENT_FILE_BYTES, Outbound, Planned, REPEAT_MARK, Receipt,
 };

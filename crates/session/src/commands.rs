@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use avocet_protocol::access::{PermissionMode, Role, Roles, Trust};
 use avocet_protocol::bus::{Deliveries, QueueMode};
-use avocet_protocol::chat::{Inbound, LoggedInbound, Notice, Outcome, SessionId};
+use avocet_protocol::chat::notices::{self, readers};
+use avocet_protocol::chat::{Content, Inbound, LoggedInbound, Outcome, SessionId};
 use avocet_protocol::store::{CommandAction, CommandEffect, SessionStatus, StoreError};
 use avocet_protocol::turn::{TurnEvent, TurnEvents};
 use avocet_supervise::{CaughtPanic, catch_panic};
@@ -40,11 +41,13 @@ pub(crate) async fn act_on_all(lanes: &Arc<Lanes>) -> Result<(), StoreError> {
         tracing::error!(command = %command.id, error = bug, "the command cannot act");
         let is_owner = lanes.parts.bus.is_owners_chat(&command.message.inbound.address);
         let notice = if is_owner {
-            format!("I dropped a command: an internal error: {bug}.")
+            let text = format!("I dropped a command: an internal error: {bug}.");
+            notices::CommandFailed.for_reader(readers::Owner, text)
         } else {
-            "Something went wrong inside me, so your command did nothing.".to_owned()
+            let text = "Something went wrong inside me, so your command did nothing.";
+            notices::CommandFailed.for_reader(readers::OTHERS, text)
         };
-        drop_command(lanes, &command, notice).await?;
+        drop_command(lanes, &command, &notice).await?;
     }
     Ok(())
 }
@@ -53,11 +56,10 @@ pub(crate) async fn act_on_all(lanes: &Arc<Lanes>) -> Result<(), StoreError> {
 async fn drop_command(
     lanes: &Arc<Lanes>,
     command: &LoggedInbound,
-    notice: String,
+    notice: &Content,
 ) -> Result<(), StoreError> {
     let address = &command.message.inbound.address;
-    let notice = Notice::CommandFailed.with_text(notice);
-    let notice = lanes.parts.plan_message(command, &notice);
+    let notice = lanes.parts.plan_message(command, notice);
     let drop = || lanes.parts.inbox.drop_message(command.id, notice.as_ref());
     match lanes.parts.with_retry(drop).await {
         Err(StoreError::Stale(_)) => {}
@@ -76,8 +78,9 @@ async fn run_command(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), 
         Err(refusal) => {
             tracing::warn!(command = %command.id, %refusal, "dropped a command: its sender may no \
                 longer speak");
-            let notice = "You may no longer speak with me here, so your command did nothing.";
-            return drop_command(lanes, command, notice.to_owned()).await;
+            let text = "You may no longer speak with me here, so your command did nothing.";
+            let notice = notices::CommandFailed.for_reader(readers::EVERYBODY, text);
+            return drop_command(lanes, command, &notice).await;
         }
     };
     let mut plan = plan_command(lanes, command, role).await?;

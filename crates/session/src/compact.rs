@@ -3,7 +3,8 @@
 use avocet_agent::{Compaction, UsageMeter};
 use avocet_protocol::access::Roles;
 use avocet_protocol::bus::Deliveries;
-use avocet_protocol::chat::{LoggedInbound, Notice};
+use avocet_protocol::chat::notices::{self, readers};
+use avocet_protocol::chat::{Content, LoggedInbound};
 use avocet_protocol::store::{CompactedPast, StoreError};
 use avocet_supervise::{CaughtPanic, catch_panic};
 
@@ -17,7 +18,8 @@ pub(crate) async fn end_interrupted_compaction(
     parts: &SessionParts,
     command: &LoggedInbound,
 ) -> Result<(), StoreError> {
-    end_compaction(parts, command, None, INTERRUPTED).await
+    let notice = notices::Summarised.for_reader(readers::EVERYBODY, INTERRUPTED);
+    end_compaction(parts, command, None, &notice).await
 }
 
 /// Compacts the past of the command's session and reports the result in its chat.
@@ -54,17 +56,24 @@ pub(crate) async fn compact_session(
         Ok(result) => result?,
     };
     tracing::info!(%session, ?result, "compaction");
-    let result = without_reason(parts, command, result);
-    end_compaction(parts, command, compacted_past(&result), &describe_compaction(&result)).await
+    let is_for_owner = parts.bus.is_owners_chat(&command.message.inbound.address);
+    let notice = compaction_notice(&result, is_for_owner);
+    end_compaction(parts, command, compacted_past(&result), &notice).await
 }
 
 /// Leaves the reason of a failure out for people who are no owners.
-fn without_reason(parts: &SessionParts, command: &LoggedInbound, result: Compaction) -> Compaction {
+fn compaction_notice(result: &Compaction, is_for_owner: bool) -> Content {
     match result {
-        Compaction::Failed(_) if !parts.bus.is_owners_chat(&command.message.inbound.address) => {
-            Compaction::Failed("Please try it again later.".to_owned())
+        Compaction::Failed(_) if !is_for_owner => {
+            let result = Compaction::Failed("Please try it again later.".to_owned());
+            notices::Summarised.for_reader(readers::OTHERS, describe_compaction(&result))
         }
-        result => result,
+        Compaction::Failed(_) => {
+            notices::Summarised.for_reader(readers::Owner, describe_compaction(result))
+        }
+        Compaction::Done { .. } | Compaction::Nothing => {
+            notices::Summarised.for_reader(readers::EVERYBODY, describe_compaction(result))
+        }
     }
 }
 
@@ -72,9 +81,9 @@ async fn end_compaction(
     parts: &SessionParts,
     command: &LoggedInbound,
     compacted: Option<&CompactedPast>,
-    text: &str,
+    notice: &Content,
 ) -> Result<(), StoreError> {
-    let notice = parts.plan_message(command, &Notice::Summarised.with_text(text));
+    let notice = parts.plan_message(command, notice);
     let end = || parts.turns.compacted(command.id, compacted, notice.as_ref());
     match parts.with_retry(end).await {
         // It was stopped just before its end.

@@ -1,9 +1,9 @@
 //! Replies that are too long for a chat. The chat gets the beginning, and the whole text as a file.
 
-use avocet_protocol::access::Trust;
+use avocet_protocol::access::{Roles, Trust};
+use avocet_protocol::chat::notices::{self, readers};
 use avocet_protocol::chat::{
-    ANSWER_FILES, Attachment, AttachmentKind, AttachmentSource, Content, LoggedInbound, Notice,
-    Planned,
+    ANSWER_FILES, Attachment, AttachmentKind, AttachmentSource, Content, LoggedInbound, Planned,
 };
 use avocet_protocol::turn::{AnswerEnding, TurnRecord};
 
@@ -43,7 +43,7 @@ pub(crate) async fn plan_turn_reply(
     to: &LoggedInbound,
     reply: ReplyText<'_>,
 ) -> Option<Planned> {
-    let ReplyText { text, ending, trust } = reply;
+    let ReplyText { text, trust, .. } = reply;
     if text.len() <= MOST_BYTES {
         let reply = move_code_to_files(parts, turn, to, text, trust).await;
         let planned = parts.plan_message(to, &reply)?;
@@ -62,12 +62,18 @@ pub(crate) async fn plan_turn_reply(
     let file = written.map(|()| path.clone()).inspect_err(|error| {
         tracing::warn!(turn = %turn.id, path, error, "a long answer cannot be saved as a file");
     });
-    parts.plan_message(to, &shorten_reply(text, ending, file))
+    let is_for_owner = parts.bus.is_owners_chat(&to.message.inbound.address);
+    parts.plan_message(to, &shorten_reply(reply, file, is_for_owner))
 }
 
 /// Returns the beginning of a text and the place of the whole: the file, or the log if writing the
 /// file failed.
-fn shorten_reply(text: &str, ending: AnswerEnding, file: Result<String, String>) -> Content {
+fn shorten_reply(
+    reply: ReplyText<'_>,
+    file: Result<String, String>,
+    is_for_owner: bool,
+) -> Content {
+    let ReplyText { text, ending, .. } = reply;
     let mark = ending.ending_mark().map(|mark| format!("\n\n{mark}")).unwrap_or_default();
     let beginning = mark_unfinished(cut_beginning(ending.without_mark(text)));
     let kilobytes = text.len().div_ceil(1024);
@@ -85,16 +91,23 @@ fn shorten_reply(text: &str, ending: AnswerEnding, file: Result<String, String>)
             };
             ("The whole answer is in the file answer.md.".to_owned(), vec![whole])
         }
-        Err(why) => {
+        Err(why) if is_for_owner => {
             let rest = format!(
                 "The whole answer could not be sent as a file ({why}); `avocet sessions show` \
                     prints it."
             );
             (rest, Vec::new())
         }
+        Err(_) => ("The whole answer could not be sent as a file.".to_owned(), Vec::new()),
     };
     let note = format!("[This is the beginning of an answer of {kilobytes} KB. {rest}]");
-    Content { attachments, ..Notice::LongAnswer.with_text(format!("{beginning}\n\n{note}{mark}")) }
+    let text = format!("{beginning}\n\n{note}{mark}");
+    let content = if is_for_owner {
+        notices::LongAnswer.for_reader(readers::Owner, text)
+    } else {
+        notices::LongAnswer.for_reader(readers::OTHERS, text)
+    };
+    Content { attachments, ..content }
 }
 
 /// Returns the shown part of a text, cut at the end of a line or word.

@@ -20,7 +20,8 @@ fn beginning_ends_at_a_line_or_a_word() {
 #[test]
 fn shortened_names_the_file_closes_code_and_keeps_the_cut_off_note() {
     let text = format!("```rust\n{}\n\n{CUT_OFF}", "let x = 1;\n".repeat(20_000));
-    let content = shorten_reply(&text, AnswerEnding::CutOff, Ok("answers/t7.md".to_owned()));
+    let reply = ReplyText { ending: AnswerEnding::CutOff, ..ReplyText::new(&text, Trust::Full) };
+    let content = shorten_reply(reply, Ok("answers/t7.md".to_owned()), false);
     assert_eq!(content.text.matches("```").count(), 2, "{}", content.text);
     let note = "\n\n[This is the beginning of an answer of 215 KB. The whole answer is in the file \
         answer.md.]\n\n";
@@ -33,12 +34,15 @@ fn shortened_names_the_file_closes_code_and_keeps_the_cut_off_note() {
 }
 
 #[test]
-fn shortened_gives_the_reason_if_there_is_no_file() {
-    let content = shorten_reply(
-        &"word ".repeat(100_000),
-        AnswerEnding::Complete,
-        Err("the disk is full".to_owned()),
-    );
-    assert!(content.text.contains("could not be sent as a file (the disk is full)"));
-    assert!(content.attachments.is_empty() && !content.text.contains(CUT_OFF));
+fn shortened_gives_the_reason_to_an_owner_if_there_is_no_file() {
+    let text = "word ".repeat(100_000);
+    let reply = ReplyText::new(&text, Trust::Full);
+    for (is_for_owner, said) in [
+        (true, " as a file (the disk is full); `avocet sessions show` prints it.]"),
+        (false, " as a file.]"),
+    ] {
+        let content = shorten_reply(reply, Err("the disk is full".to_owned()), is_for_owner);
+        assert!(content.text.ends_with(said), "{}", content.text);
+        assert!(content.attachments.is_empty() && !content.text.contains(CUT_OFF));
+    }
 }

@@ -8,7 +8,8 @@ use avocet_bus::Bus;
 use avocet_outbox::{ChannelRegistry, Deliverer};
 use avocet_protocol::access::Roles;
 use avocet_protocol::bus::{Deliveries, Destinations};
-use avocet_protocol::chat::{Choice, Content, Notice};
+use avocet_protocol::chat::notices::{self, readers};
+use avocet_protocol::chat::{Choice, Content};
 use avocet_protocol::clock::{Clock, within};
 use avocet_protocol::ids::DedupeKey;
 use avocet_protocol::ignore_result;
@@ -98,8 +99,11 @@ impl Questions {
         }
         // Only owners can answer, and they have been asked in private.
         let is_asked_elsewhere = !sends.is_empty() && !roles.is_owners_chat(&question.chat);
-        let here =
-            if is_asked_elsewhere { Notice::OwnerAsked.with_text(OWNER_ASKED) } else { content };
+        let here = if is_asked_elsewhere {
+            notices::OwnerAsked.for_reader(readers::OTHERS, OWNER_ASKED)
+        } else {
+            content
+        };
         let planned = channels.plan(&question.chat, &here);
         sends.insert(0, planned.map_err(|error| refused(error.to_string()))?);
         for planned in sends {
@@ -202,5 +206,5 @@ fn question_content(question: &PersonQuestion, code: &str) -> Content {
         "{}\n\nAnswer with `/answer {code} …` or `/answer {code} {DECLINE}`.",
         question.text
     );
-    Content { choices, ..Notice::ServerQuestion.with_text(text) }
+    Content { choices, ..notices::ServerQuestion.for_reader(readers::DECIDERS, text) }
 }

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use avocet_outbox::ChannelRegistry;
-use avocet_protocol::chat::{Content, Notice};
+use avocet_protocol::chat::Content;
+use avocet_protocol::chat::notices::{self, readers};
 use avocet_protocol::clock::{Clock, Timestamp};
 use avocet_protocol::store::{OpenPrompt, StoreError, Turns};
 
@@ -52,7 +53,10 @@ fn make_reminder(
     match <[Content; 1]>::try_from(channel.plan(&with_line(first))) {
         Ok([with_line]) => *first = with_line,
         // The message has no room for the line.
-        Err(_) => drop(chunks.splice(..0, channel.plan(&Notice::Repeated.with_text(FIRST_LINE)))),
+        Err(_) => {
+            let line = notices::Repeated.for_reader(readers::EVERYBODY, FIRST_LINE);
+            chunks.splice(..0, channel.plan(&line));
+        }
     }
     Some(open)
 }

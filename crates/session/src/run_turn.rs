@@ -46,7 +46,8 @@ use std::sync::Arc;
 use avocet_agent::{TurnContext, UsageMeter};
 use avocet_bus::AdmittedMessage;
 use avocet_protocol::bus::{Deliveries, PublishError};
-use avocet_protocol::chat::{Inbound, LoggedInbound, Notice, Outcome, SessionId};
+use avocet_protocol::chat::notices::{self, readers};
+use avocet_protocol::chat::{Inbound, LoggedInbound, Outcome, SessionId};
 use avocet_protocol::ids::TurnId;
 use avocet_protocol::schedule::ScheduleChange;
 use avocet_protocol::store::{Claimed, EndedMessage, StoreError};
@@ -362,7 +363,7 @@ impl TurnRunner {
                 Err(refusal) => {
                     tracing::warn!(message = %id, %refusal, "dropped a message: its sender may no \
                         longer speak");
-                    let notice = Notice::Dropped.with_text(LOST_ACCESS);
+                    let notice = notices::Dropped.for_reader(readers::EVERYBODY, LOST_ACCESS);
                     let notice = self.parts.plan_message(&message, &notice);
                     self.pause_schedule(&message.message.session, &refusal).await?;
                     let drop = || self.parts.inbox.drop_message(id, notice.as_ref());

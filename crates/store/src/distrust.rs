@@ -7,7 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::chat::{ChatAddress, NewInbound, Notice, Outcome, SessionId};
+use avocet_protocol::chat::notices::{self, readers};
+use avocet_protocol::chat::{ChatAddress, NewInbound, Outcome, SessionId};
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::{DedupeKey, TurnId};
 use avocet_protocol::store::StoreError;
@@ -212,7 +213,8 @@ fn inform_chat(
     }
     let source = OutboxSource::Notice;
     let position = ChunkPosition { turn: None, ordinal: 0, chunk: 0, key: None, source };
-    insert_chunk(tx, chat, &Notice::LostLog.with_text(text), &position).map(drop)
+    let notice = notices::LostLog.for_reader(readers::EVERYBODY, text);
+    insert_chunk(tx, chat, &notice, &position).map(drop)
 }
 
 /// Returns `true` for a redelivered message that was written while the lost part was in use. Such a
@@ -231,7 +233,8 @@ pub(crate) fn is_unsure(tx: &Tx<'_>, message: &NewInbound) -> Result<bool> {
     let key = key.map_err(|error| StoreError::Internal(error.to_string()))?;
     let source = OutboxSource::Notice;
     let position = ChunkPosition { turn: None, ordinal: 0, chunk: 0, key: Some(&key), source };
-    insert_chunk(tx, &message.inbound.address, &Notice::LostLog.with_text(text), &position)?;
+    let notice = notices::LostLog.for_reader(readers::EVERYBODY, text);
+    insert_chunk(tx, &message.inbound.address, &notice, &position)?;
     Ok(true)
 }
 

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use avocet_protocol::access::Grant;
-use avocet_protocol::chat::{Choice, Content, Notice, WAIT};
+use avocet_protocol::chat::notices::{self, readers};
+use avocet_protocol::chat::{Choice, Content, WAIT};
 use avocet_protocol::ids::ToolName;
 use avocet_protocol::tool::{Question, WaitKind, WaitRequest};
 use avocet_sandbox::digest_bytes;
@@ -64,7 +65,8 @@ pub(crate) fn of_call(
         choices.push(make_choice(label, "/approve {wait} session"));
     }
     choices.push(make_choice("Deny", "/deny {wait}"));
-    approval_request(Notice::Approval, text, choices, grant, expires_after)
+    let prompt = |text| notices::Approval.for_reader(readers::DECIDERS, text);
+    approval_request(prompt, text, choices, grant, expires_after)
 }
 
 /// The approval prompt for an answer that is withheld because it may leak data.
@@ -77,7 +79,8 @@ pub(crate) fn of_answer(text: &str, leaks: &str, expires_after: Duration) -> Wai
     );
     let choices =
         vec![make_choice("Say it", "/approve {wait}"), make_choice("Do not", "/deny {wait}")];
-    approval_request(Notice::Withheld, text, choices, None, expires_after)
+    let prompt = |text| notices::Withheld.for_reader(readers::DECIDERS, text);
+    approval_request(prompt, text, choices, None, expires_after)
 }
 
 /// The prompt for a call that was interrupted with an unknown outcome.
@@ -89,7 +92,7 @@ pub(crate) fn of_interruption(name: &str, shown: &str) -> Content {
     );
     let choices =
         vec![make_choice("Run it again", "/retry {wait}"), make_choice("Skip it", "/skip {wait}")];
-    Content { choices, ..Notice::Interrupted.with_text(text) }
+    Content { choices, ..notices::Interrupted.for_reader(readers::DECIDERS, text) }
 }
 
 /// Puts a zero-width space into each [`WAIT`] of a call's own text, so that it is not replaced by
@@ -99,7 +102,7 @@ fn named_nowhere(shown: &str) -> String {
 }
 
 fn approval_request(
-    notice: Notice,
+    notice: fn(String) -> Content,
     mut text: String,
     choices: Vec<Choice>,
     grant: Option<Grant>,
@@ -109,7 +112,7 @@ fn approval_request(
         text.push_str("\n\n`avocet approvals` shows the exact arguments.");
     }
     let shown = Some(digest_bytes(text.as_bytes()));
-    let prompt = Some(Box::new(Content { choices, ..notice.with_text(text) }));
+    let prompt = Some(Box::new(Content { choices, ..notice(text) }));
     let (kind, writes) = (WaitKind::Approval, Vec::new());
     WaitRequest { kind, prompt, expires_after, writes, grant, shown }
 }

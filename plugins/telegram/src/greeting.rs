@@ -1,6 +1,7 @@
 //! The greeting in a group to which a person with access has added the bot.
 
-use avocet_protocol::chat::{ChatKind, Content, Inbound, Notice};
+use avocet_protocol::chat::notices::{self, readers};
+use avocet_protocol::chat::{ChatKind, Content, Inbound};
 use avocet_protocol::ids::{DedupeKey, IdError};
 use serde_json::Value;
 use teloxide::types::{ChatId, Me};
@@ -40,7 +41,7 @@ pub(crate) fn read_greeting(
     let address = bot.address(ChatId(chat), None)?;
     let inbound = Inbound::new(address, sender, key, Content::default());
     let inbound = Inbound { chat: ChatKind::Group, from_platform: true, ..inbound };
-    Ok(Some((inbound, Notice::Greeting.with_text(text(bot.me)))))
+    Ok(Some((inbound, notices::Greeting.for_reader(readers::Group, text(bot.me)))))
 }
 
 fn text(me: &Me) -> String {

@@ -2,7 +2,8 @@
 
 use avocet_agent::PlainNotice;
 use avocet_protocol::access::Roles;
-use avocet_protocol::chat::{LoggedInbound, Notice};
+use avocet_protocol::chat::LoggedInbound;
+use avocet_protocol::chat::notices::{self, readers};
 use avocet_protocol::turn::FailureCode;
 
 use crate::SessionParts;
@@ -58,14 +59,14 @@ impl EndNotice {
     ) -> String {
         let inbound = &to.message.inbound;
         if parts.bus.is_owners_chat(&inbound.address) {
-            return Notice::NoAnswer.with_text(&self.full).text;
+            return notices::NoAnswer.for_reader(readers::Owner, &self.full).text;
         }
         let told =
             if self.plain.needs_owner { self.tell_owners(parts, to, code).await } else { None };
         match told {
             // Nobody else could be told, so that the cause would be in the log only.
             None if self.plain.needs_owner && parts.bus.is_owners(inbound) => {
-                Notice::NoAnswer.with_text(&self.full).text
+                notices::NoAnswer.for_reader(readers::Owner, &self.full).text
             }
             told => {
                 let mut text = self.plain.text.clone();
@@ -76,7 +77,7 @@ impl EndNotice {
                     text.push(' ');
                     text.push_str(HOW_TO_RETRY);
                 }
-                Notice::NoAnswerPlain.with_text(text).text
+                notices::NoAnswerPlain.for_reader(readers::OTHERS, text).text
             }
         }
     }
@@ -98,7 +99,7 @@ impl EndNotice {
             to.id,
         );
         let hour = parts.clock.now().0 / TOLD_ONCE_IN;
-        let notice = Notice::NoAnswerOfOthers.with_text(text);
+        let notice = notices::NoAnswerOfOthers.for_reader(readers::Owner, text);
         parts.bus.tell_owners(&format!("no-answer {} {hour}", code.as_str()), &notice).await
     }
 }

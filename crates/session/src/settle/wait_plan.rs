@@ -2,7 +2,8 @@
 
 use avocet_protocol::access::Roles;
 use avocet_protocol::bus::Destinations;
-use avocet_protocol::chat::{ChatAddress, ChatKind, Content, LoggedInbound, Notice, Planned};
+use avocet_protocol::chat::notices::{self, readers};
+use avocet_protocol::chat::{ChatAddress, ChatKind, Content, LoggedInbound, Planned};
 use avocet_protocol::ids::CallId;
 use avocet_protocol::store::{NewWait, StoreError, task_name};
 use avocet_protocol::tool::{WaitKind, WaitRequest};
@@ -72,12 +73,13 @@ fn is_members(parts: &SessionParts, to: &LoggedInbound) -> bool {
 fn owner_asked(name: &str) -> Content {
     let text =
         format!("I may do this only with permission. {name} has been asked, and I go on then.");
-    Notice::OwnerAsked.with_text(text)
+    notices::OwnerAsked.for_reader(readers::OTHERS, text)
 }
 
 /// Asks about an interrupted call without its name and arguments.
 fn interrupted_step() -> Content {
-    Notice::InterruptedPlain.with_text(
+    notices::InterruptedPlain.for_reader(
+        readers::Member,
         "I was interrupted while I worked for you, and do not know whether my last step took effect. \
          Shall I do it again?",
     )

@@ -13,7 +13,8 @@ use std::time::Duration;
 use avocet_channel_kit::ANSWER_NOT_SHOWN;
 use avocet_protocol::LruMap;
 use avocet_protocol::channel::SendError;
-use avocet_protocol::chat::{Content, Delivery, Notice, Receipt};
+use avocet_protocol::chat::notices::{self, readers};
+use avocet_protocol::chat::{Content, Delivery, Receipt};
 use avocet_protocol::clock::{Clock, Timestamp, within};
 use parking_lot::Mutex;
 use reqwest::Method;
@@ -301,7 +302,8 @@ impl Discord {
         if self.commands.noted.lock().contains(&id) {
             return Ok(Some(Receipt { platform_id: None }));
         }
-        let content = Content { reply_to: None, ..Notice::LateAnswer.with_text(ANSWER_NOT_SHOWN) };
+        let content = notices::LateAnswer.for_reader(readers::EVERYBODY, ANSWER_NOT_SHOWN);
+        let content = Content { reply_to: None, ..content };
         let nonce = format!("note{id}");
         let note = Delivery { content, nonce, files: Vec::new(), ..delivery.clone() };
         let channel = self.target(&delivery.address).await?;

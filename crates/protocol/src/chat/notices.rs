@@ -1,64 +1,87 @@
 //! All texts that the program itself sends into chats, with their readers. The page `notices.md` of
 //! the book lists them, and a test keeps both equal. Answers of models and replies to commands are
 //! no notices.
+//!
+//! Each call names the reader of its text, and a notice that is not for this reader does not compile:
+//!
+//! ```text
+//! use avocet_protocol::chat::notices::{self, readers};
+//!
+//! let detail = "401: the key has expired";
+//! notices::NoAnswer.for_reader(readers::Owner, detail);
+//! // Refused by the compiler: notices::NoAnswer.for_reader(readers::Member, detail)
+//! ```
 
 use crate::chat::Content;
 
-/// The reader of a notice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reader {
+/// The people who read notices.
+pub mod readers {
     /// A person without access.
-    Stranger,
+    #[derive(Debug, Clone, Copy)]
+    pub struct Stranger;
     /// A person with access who is no owner, in their private chat.
-    Member,
+    #[derive(Debug, Clone, Copy)]
+    pub struct Member;
     /// The members of a group, whatever their roles.
-    Group,
+    #[derive(Debug, Clone, Copy)]
+    pub struct Group;
     /// An owner, in a private chat.
-    Owner,
+    #[derive(Debug, Clone, Copy)]
+    pub struct Owner;
+
+    /// Everybody with access: the text has no words of the program.
+    pub const EVERYBODY: (Member, Group, Owner) = (Member, Group, Owner);
+    /// Everybody with access who is no owner in a private chat.
+    pub const OTHERS: (Member, Group) = (Member, Group);
+    /// The people who decide about a call.
+    pub const DECIDERS: (Group, Owner) = (Group, Owner);
 }
 
-impl Reader {
-    /// The word in the book.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Stranger => "stranger",
-            Self::Member => "member",
-            Self::Group => "group",
-            Self::Owner => "owner",
-        }
-    }
+/// Implemented by each notice for its readers.
+pub trait IsFor<Reader> {}
+
+impl<N: IsFor<A> + IsFor<B>, A, B> IsFor<(A, B)> for N {}
+impl<N: IsFor<A> + IsFor<B> + IsFor<C>, A, B, C> IsFor<(A, B, C)> for N {}
+
+/// A notice, as the book lists it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListedNotice {
+    /// The name in the code.
+    pub code_name: &'static str,
+    /// The name in the book.
+    pub name: &'static str,
+    /// The names of the readers, in the code. Each other reader gets another notice, or none.
+    pub readers: &'static [&'static str],
 }
 
 /// Declares the notices, with their names in the book and their readers.
 macro_rules! notices {
     ($($(#[$doc:meta])* $notice:ident = $name:literal for $($reader:ident)+;)+) => {
-        /// A text of the program.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Notice {
-            $($(#[$doc])* $notice,)+
-        }
+        /// All notices, in the order of the page.
+        pub const ALL: &[ListedNotice] = &[$(ListedNotice {
+            code_name: stringify!($notice),
+            name: $name,
+            readers: &[$(stringify!($reader)),+],
+        }),+];
 
-        impl Notice {
-            /// All notices, in the order of the page.
-            pub const ALL: &[Self] = &[$(Self::$notice),+];
+        $(
+            $(#[$doc])*
+            #[derive(Debug, Clone, Copy)]
+            pub struct $notice;
 
-            /// The name in the book.
-            #[must_use]
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Self::$notice => $name,)+
+            impl $notice {
+                /// Makes the content of this notice in the words for a reader.
+                #[must_use]
+                pub fn for_reader<R>(self, _reader: R, text: impl Into<String>) -> Content
+                where
+                    Self: IsFor<R>,
+                {
+                    Content::text(text)
                 }
             }
 
-            /// The people who read this text. Each other reader gets another notice, or none.
-            #[must_use]
-            pub fn readers(self) -> &'static [Reader] {
-                match self {
-                    $(Self::$notice => &[$(Reader::$reader),+],)+
-                }
-            }
-        }
+            $(impl IsFor<readers::$reader> for $notice {})+
+        )+
     };
 }
 
@@ -107,6 +130,8 @@ notices! {
     StrangerHint = "the reply to a stranger" for Stranger;
     /// A stranger wants to speak.
     StrangerAsks = "a stranger wants to speak" for Owner;
+    /// An owner has decided about a stranger. The card of the question shows it to all owners.
+    PairingDecided = "the outcome of a stranger's card" for Owner;
     /// A stranger was let in.
     Welcome = "the welcome after the approval" for Member Owner;
     /// A part of the log is lost.
@@ -117,10 +142,31 @@ notices! {
     LateAnswer = "an answer that came too late" for Member Group Owner;
 }
 
-impl Notice {
-    /// Makes the content of this notice.
-    #[must_use]
-    pub fn with_text(self, text: impl Into<String>) -> Content {
-        Content::text(text)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compiles only if a notice is not for a reader: otherwise both implementations of the trait fit.
+    macro_rules! assert_refuses {
+        ($notice:ty, $reader:ty) => {{
+            trait FitsTwice<Case> {
+                fn check() {}
+            }
+            impl<N> FitsTwice<()> for N {}
+            struct ForReader;
+            impl<N: IsFor<$reader>> FitsTwice<ForReader> for N {}
+            <$notice as FitsTwice<_>>::check();
+        }};
+    }
+
+    #[test]
+    fn notices_refuse_other_readers() {
+        assert_refuses!(NoAnswer, readers::Member);
+        assert_refuses!(NoAnswer, readers::Group);
+        assert_refuses!(NoAnswerPlain, readers::Owner);
+        assert_refuses!(Welcome, readers::Stranger);
+        assert_refuses!(NoAnswerPlain, (readers::Member, readers::Group, readers::Owner));
+        let content = NotSent.for_reader(readers::OTHERS, "I could not send this message.");
+        assert_eq!(content.text, "I could not send this message.");
     }
 }
