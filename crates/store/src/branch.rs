@@ -147,7 +147,8 @@ impl CopiedTurns<'_> {
     }
 }
 
-/// Copies the settings, and the summary unless it covers turns that are left out.
+/// Copies the settings, and the summary unless it covers turns that are left out. The branch has the
+/// title of the session with the next number, unless its own first message tells it apart.
 fn copy_session(tx: &Tx<'_>, copy: &CopiedTurns<'_>) -> Result<()> {
     let CopiedTurns { branch, .. } = copy;
     let (summary_to, shortened_to) = tx.db.query_one(
@@ -158,9 +159,13 @@ fn copy_session(tx: &Tx<'_>, copy: &CopiedTurns<'_>) -> Result<()> {
     let has_summary = summary_to < left_out_from(branch).0;
     tx.change_rows(
         "INSERT INTO sessions (id, used_at, mode, model, agent, effort, voice, permission_mode, title, \
-             shortened_to, summary, summary_to, summary_trust) \
+             shortened_to, summary, summary_to, summary_trust, branch_of, branch) \
          SELECT ?2, ?3, mode, model, agent, effort, voice, permission_mode, title, ?4, \
-             iif(?5, summary, NULL), iif(?5, ?6, 0), iif(?5, summary_trust, ?7) \
+             iif(?5, summary, NULL), iif(?5, ?6, 0), iif(?5, summary_trust, ?7), \
+             coalesce(branch_of, id), \
+             iif(?8 OR title IS NOT NULL, (SELECT max(branch) + 1 FROM sessions AS others \
+                 WHERE others.branch_of = coalesce(sessions.branch_of, sessions.id) \
+                     OR others.id = coalesce(sessions.branch_of, sessions.id)), 0) \
          FROM sessions WHERE id = ?1",
         params![
             branch.session.as_str(),
@@ -170,6 +175,7 @@ fn copy_session(tx: &Tx<'_>, copy: &CopiedTurns<'_>) -> Result<()> {
             has_summary,
             copy.new_mark(summary_to),
             Trust::Full.as_str(),
+            !copy.turns.is_empty(),
         ],
     )?;
     Ok(())

@@ -115,6 +115,7 @@ fn forget_past(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<C
         "UPDATE sessions SET fresh_from = ?2, summary = NULL, summary_to = 0, \
              shortened_to = 0, summary_trust = 'full', \
              title_from = (SELECT coalesce(max(id), 0) FROM turns), \
+             branch = iif(title IS NULL, 0, branch), \
              usage_from = (SELECT coalesce(max(id), 0) FROM usage) WHERE id = ?1",
         params![session.as_str(), command.0],
     )?;

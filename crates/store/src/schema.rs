@@ -36,6 +36,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/19.sql"),
     include_str!("migrations/20.sql"),
     include_str!("migrations/21.sql"),
+    include_str!("migrations/22.sql"),
 ];
 
 /// The complete schema of version 1.

@@ -1,4 +1,4 @@
--- The complete schema of version 21, for new databases. The scripts in `migrations/` bring an older database
+-- The complete schema of version 22, for new databases. The scripts in `migrations/` bring an older database
 -- to the same schema. Enumerations are stored as the words of the protocol's types. In the tables that a
 -- turn writes, conditions have no list of three or more values: SQLite builds a temporary table for each.
 
@@ -38,7 +38,9 @@ CREATE TABLE sessions (
     title      TEXT,                            -- given by a person; NULL: the first message
     title_from INTEGER NOT NULL DEFAULT 0,      -- messages of turns up to this id are no title (/new)
     is_pinned  INTEGER NOT NULL DEFAULT 0,
-    is_archived INTEGER NOT NULL DEFAULT 0      -- the next message ends that
+    is_archived INTEGER NOT NULL DEFAULT 0,     -- the next message ends that
+    branch_of  TEXT,                            -- the first session of its branches
+    branch     INTEGER NOT NULL DEFAULT 0       -- its number among them, in its title; 0: none
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_used ON sessions (used_at);
 CREATE INDEX sessions_compact ON sessions (compact_for) WHERE compact_for IS NOT NULL;

@@ -26,6 +26,7 @@ impl SessionLabels for SqliteStore {
         self.write("change-session", Durability::Synced, move |tx| {
             let changed = tx.change_rows(
                 "UPDATE sessions SET title = iif(?2 IS NULL, title, nullif(?2, '')), \
+                     branch = iif(coalesce(?2, '') = '', branch, 0), \
                      is_pinned = coalesce(?3, is_pinned), is_archived = coalesce(?4, is_archived) \
                  WHERE id = ?1",
                 params![session.as_str(), title, is_pinned, is_archived],
@@ -51,7 +52,7 @@ pub(crate) fn read_sessions(
     };
     db.query_rows(
         &format!(
-            "SELECT id, used_at, title, is_pinned, is_archived, \
+            "SELECT id, used_at, title, is_pinned, is_archived, branch, \
                  (SELECT count(*) FROM turns WHERE session = sessions.id) AS turns, \
                  (SELECT state FROM turns WHERE session = sessions.id AND {OPEN_TURN}) AS open, \
                  iif(title IS NULL, {FIRST_MESSAGE}, NULL) AS first \
@@ -92,6 +93,7 @@ fn summary_from_row(row: &Row<'_>) -> RowResult<SessionSummary> {
         title: given.or_else(|| first.as_ref().and_then(title_of)),
         is_pinned: row.get("is_pinned")?,
         is_archived: row.get("is_archived")?,
+        branch: row.get("branch")?,
     })
 }
 

@@ -47,6 +47,7 @@ pub(super) fn summaries(
         title: Some(format!("use {KEY} {}", "x".repeat(100))),
         is_pinned: group == Some(SessionGroup::Pinned),
         is_archived: false,
+        branch: 0,
     };
     (first..1200).take(limit as usize).map(one).collect()
 }

@@ -181,6 +181,13 @@ pub struct SessionSummary {
     /// `true` if a person has archived the session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_archived: bool,
+    /// The number of the session among the branches of one conversation. The title ends with it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub branch: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl SessionSummary {
@@ -190,10 +197,16 @@ impl SessionSummary {
     /// the text is cut.
     pub const READ_CHARS: usize = 1000;
 
-    /// Removes secrets from the title and cuts it to [`Self::TITLE_CHARS`] characters.
+    /// Removes secrets from the title, cuts it to [`Self::TITLE_CHARS`] characters, and marks a branch.
     #[must_use]
     pub fn with_presentable_title(mut self, redactor: &Redactor) -> Self {
-        self.title = self.title.map(|title| redactor.summary(&title, Self::TITLE_CHARS));
+        let mark = match self.branch {
+            0 => String::new(),
+            1 => " (branch)".to_owned(),
+            number => format!(" (branch {number})"),
+        };
+        let room = Self::TITLE_CHARS.saturating_sub(mark.len());
+        self.title = self.title.map(|title| format!("{}{mark}", redactor.summary(&title, room)));
         self
     }
 }
@@ -384,4 +397,34 @@ pub struct UsageRow {
     /// Sum of tokens and cost.
     #[serde(flatten)]
     pub total: Total,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presentable_title_of_a_branch_ends_with_its_number_and_stays_short() {
+        let redactor = Redactor::default();
+        let title = |title: &str, branch| {
+            let row = SessionSummary {
+                session: SessionId::parse("web:local:a").unwrap(),
+                turns: 1,
+                used_at: Timestamp(0),
+                open: None,
+                title: Some(title.to_owned()),
+                is_pinned: false,
+                is_archived: false,
+                branch,
+            };
+            row.with_presentable_title(&redactor).title.unwrap()
+        };
+        let table = [(0, "a"), (1, "a (branch)"), (2, "a (branch 2)")];
+        for (branch, expected) in table {
+            assert_eq!(title("a", branch), expected);
+        }
+        let long = title(&"word ".repeat(100), 12);
+        assert!(long.ends_with(" (branch 12)"), "{long}");
+        assert!(long.chars().count() <= SessionSummary::TITLE_CHARS, "{long}");
+    }
 }

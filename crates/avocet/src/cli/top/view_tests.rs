@@ -20,6 +20,7 @@ fn figures(sessions: usize) -> TopFigures {
         title: None,
         is_pinned: false,
         is_archived: false,
+        branch: 0,
     };
     let up = LastExchanges { success: Some(Timestamp(NOW.0 - 5000)), failure: None };
     let channel = |account: &str, fault: Option<&str>| ChannelStatus {

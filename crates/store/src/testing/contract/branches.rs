@@ -5,8 +5,8 @@ use avocet_protocol::chat::{Outcome, SessionId};
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::TurnId;
 use avocet_protocol::store::{
-    BranchSession, BranchedSession, CommandAction, CommandReply, CompactedPast, DeadPage,
-    EventFilter, EventSeq, NewStep, UsageBy,
+    BranchSession, BranchedSession, ChangeSession, CommandAction, CommandReply, CompactedPast,
+    DeadPage, EventFilter, EventSeq, NewStep, UsageBy,
 };
 use avocet_protocol::tool::ToolClass;
 use avocet_protocol::turn::{CallResult, ResultKind, TurnState};
@@ -214,4 +214,43 @@ pub async fn branch_leaves_out_forgotten_turns_and_names_its_refusals(backend: &
             .unwrap()
             .is_empty()
     );
+}
+
+/// Each branch of a conversation, and of its branches, has another number. A title of a person and
+/// `/new` take it away; a branch without turns begins with a first message of its own.
+pub async fn branches_of_a_conversation_have_different_numbers(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let first = world.answer_with(&a, "one", &good()).await;
+    let (b, c, d) = (session("b"), session("c"), session("d"));
+    for (from, into) in [(&a, "b"), (&a, "c"), (&b, "d")] {
+        world.branch(&branch_of(from, into)).await;
+    }
+    let empty = BranchSession { before: Some(first), ..branch_of(&a, "e") };
+    world.branch(&empty).await;
+    let label = async |of: &SessionId| {
+        let rows = world.ports.query.sessions(10, None).await.unwrap();
+        let row = rows.into_iter().find(|row| row.session == *of).unwrap();
+        (row.title, row.branch)
+    };
+    let one = Some("one".to_owned());
+    for (of, number) in [(&a, 0), (&b, 1), (&c, 2), (&d, 3)] {
+        assert_eq!(label(of).await, (one.clone(), number), "{of}");
+    }
+    assert_eq!(label(&session("e")).await, (None, 0));
+
+    let named = ChangeSession {
+        session: c.clone(),
+        title: Some("The garden".to_owned()),
+        is_pinned: None,
+        is_archived: None,
+    };
+    assert!(world.ports.labels.change_labels(&named).await.unwrap());
+    assert_eq!(label(&c).await, (Some("The garden".to_owned()), 0));
+    let command = world.command(&b, "/new").await;
+    let (action, reply) = (CommandAction::Forget, CommandReply::default());
+    world.ports.inbox.settle_command(command, &action, &reply).await.unwrap();
+    assert_eq!(label(&b).await, (None, 0));
+    world.branch(&branch_of(&c, "f")).await;
+    assert_eq!(label(&session("f")).await, (Some("The garden".to_owned()), 4));
 }

@@ -142,6 +142,7 @@ rules! {
         search_all_history_searches_every_conversation_or_those_of_a_filter;
     branches:
         branch_has_the_history_of_its_turns_and_no_other_rows
+        branches_of_a_conversation_have_different_numbers
         branch_keeps_trust_summaries_and_marks
         branch_leaves_out_forgotten_turns_and_names_its_refusals;
     lists:
