@@ -164,6 +164,8 @@ class ResultTest(DaemonTest):
         for text in [shown["text"], "oops = 1", 'socket = "${NOWHERE}"']:
             await self.check("config.check", {"text": text})
         await self.check("config.diff")
+        edits = [{"key": "agents.defaults.max_depth", "value": 1}]
+        await self.check("config.form", {"text": shown["text"], "edits": edits})
         await self.check("config.save", {"text": shown["text"], "digest": shown["digest"]})
         # `file.get` needs an open delivery with a file: see `test_channel.py`.
         self.assertEqual(self.checked | {"file.get"}, set(SCHEMA["x-methods"]))

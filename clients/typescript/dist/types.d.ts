@@ -396,6 +396,117 @@ export interface ConfigDiff {
     /** The keys whose values differ, by name. */
     changes: ConfigChange[];
 }
+/** A change of one key in the text of a configuration. */
+export interface ConfigEdit {
+    /** The key, as TOML writes it: `models."local/*".context`. */
+    key: string;
+    /** The new value; an empty object adds a table. `null` removes the key or the table. */
+    value?: unknown;
+}
+/** The part of a form that shows a table. */
+export type FormGroup = 
+/** Agents and facts about models. */
+"models"
+/** Providers of models. */
+ | "providers"
+/** Channels and their accounts. */
+ | "channels"
+/** Tools and the rules for them. */
+ | "tools"
+/** Limits of cost, work and time. */
+ | "limits";
+/** The way to enter the value of a key. */
+export type FormInput = 
+/** On or off. */
+"switch"
+/** One of the choices. */
+ | "choice"
+/** A whole number, or a word that the description names. */
+ | "integer"
+/** A number, or a word that the description names. */
+ | "number"
+/** A text of one line. */
+ | "text"
+/** A text of several lines. */
+ | "lines"
+/** A list of texts, or of numbers. */
+ | "list"
+/** A text that is hidden once it is set. A reference to a variable or file is no secret. */
+ | "secret"
+/** Names of the person's choice, each with one of the choices. */
+ | "rules"
+/** Other values, which are edited as text. */
+ | "other";
+/** A value of a choice. */
+export interface FormChoice {
+    /** The value. */
+    value: string;
+    /** Its description. */
+    help: string;
+}
+/** A key of a table. */
+export interface FormField {
+    /** The key, as TOML writes it. */
+    key: string;
+    /** The key as faults name it: without quotation marks. */
+    path: string;
+    /** The key within its table. */
+    name: string;
+    /** The description, in Markdown. */
+    help: string;
+    /** The way to enter a value. */
+    input: FormInput;
+    /** The values of a choice or of a rule; empty for other inputs. */
+    choices: FormChoice[];
+    /** The least number. */
+    least: number | null;
+    /** `true` if the entries of a list may be numbers. */
+    has_numbers: boolean;
+    /**
+     * The value in the text, with unresolved references; `null` if the key has its default, or if its
+     * value is hidden.
+     */
+    value: unknown;
+    /** `true` if the text has a value that is not shown, because it is a secret. */
+    is_hidden: boolean;
+}
+/** A table of the configuration. */
+export interface FormTable {
+    /** The key of the table, as TOML writes it. */
+    key: string;
+    /** The part of the form. */
+    group: FormGroup;
+    /** The kind of a provider, or the platform of a channel. */
+    kind: string | null;
+    /** The purpose of the table. */
+    about: string;
+    /** `true` if the table is in the text and can be removed as a whole. */
+    can_remove: boolean;
+    /** The keys, in the order of the reference. */
+    fields: FormField[];
+}
+/** A table that can be added. */
+export interface FormAddition {
+    /** The table above: `providers`. */
+    parent: string;
+    /** The part of the form. */
+    group: FormGroup;
+    /** The kinds, of which a new table needs one in its key `kind`; empty if it needs none. */
+    kinds: string[];
+    /** The names that the table can have; empty for a name of the person's choice. */
+    names: string[];
+}
+/** A text after changes, its check, and the form that shows it. */
+export interface ConfigForm {
+    /** The text with the changes. Comments, order and all other keys are as before. */
+    text: ConfigText;
+    /** The check of that text. */
+    check: ConfigCheck;
+    /** The tables, in the order in which a form shows them; empty if the text is no TOML. */
+    tables: FormTable[];
+    /** The tables that can be added. */
+    additions: FormAddition[];
+}
 /** A consolidation of memories, numbered by the log (`n3`). */
 export type ConsolidationId = string;
 /**
@@ -1210,6 +1321,16 @@ export interface FilePiece {
     /** The bytes in base64 (RFC 4648, section 4). At the end of the file it is empty. */
     data: string;
 }
+/**
+ * `config.form`: applies changes to a text, checks the result, and describes it as a form. The file
+ * stays as it is. The result is a `ConfigForm`.
+ */
+export interface FormConfig {
+    /** The text of a configuration. */
+    text: ConfigText;
+    /** The changes, in their order. Default: none. */
+    edits?: ConfigEdit[];
+}
 /** The author of a text. */
 export type TextAuthor = 
 /** A person. */
@@ -1943,6 +2064,8 @@ export interface SessionSummary {
     is_pinned?: boolean;
     /** `true` if a person has archived the session. */
     is_archived?: boolean;
+    /** The number of the session among the branches of one conversation. The title ends with it. */
+    branch?: number;
 }
 /** A change of a setting. */
 export interface SetSessionOption {
@@ -2411,6 +2534,10 @@ export interface Methods {
     "config.diff": {
         params: undefined;
         result: ConfigDiff;
+    };
+    "config.form": {
+        params: FormConfig;
+        result: ConfigForm;
     };
     "config.save": {
         params: SaveConfig;

@@ -1,7 +1,9 @@
 //! The methods about the configuration file. Its text stays out of the log. The redactor leaves the
 //! text as it is, because an operator who saves a redacted text would lose the secrets.
 
-use avocet_methods::{CheckConfig, DiffConfig, NoParams, SaveConfig, SavedConfig, ShowConfig};
+use avocet_methods::{
+    CheckConfig, DiffConfig, FormConfig, NoParams, SaveConfig, SavedConfig, ShowConfig,
+};
 use avocet_protocol::daemon::{ConfigFile, ConfigFileError};
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};
@@ -37,6 +39,14 @@ impl RunMethod for CheckConfig {
     }
 }
 
+impl RunMethod for FormConfig {
+    type Ports<'a> = &'a dyn ConfigFile;
+
+    async fn run(file: Self::Ports<'_>, Self { text, edits }: Self) -> Answered<Self> {
+        Reply::with_whole(&file.describe_form(text, edits).await.map_err(|error| refusal(&error))?)
+    }
+}
+
 impl RunMethod for SaveConfig {
     type Ports<'a> = &'a dyn ConfigFile;
 
@@ -49,7 +59,9 @@ impl RunMethod for SaveConfig {
 fn refusal(error: &ConfigFileError) -> RpcError {
     let code = match error {
         ConfigFileError::Changed(_) => RpcError::CONFLICT,
-        ConfigFileError::Unusable(_) | ConfigFileError::TooLong(_) => RpcError::PARAMS,
+        ConfigFileError::Unusable(_)
+        | ConfigFileError::BadEdit(_)
+        | ConfigFileError::TooLong(_) => RpcError::PARAMS,
         ConfigFileError::Failed(_) => RpcError::UNAVAILABLE,
     };
     RpcError::new(code, error.to_string())

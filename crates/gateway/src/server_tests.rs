@@ -96,7 +96,7 @@ async fn server_errors_name_the_reason() {
             json!({}),
             -32601,
             "there is no method \"dance\"; there are agents.list, approval.decide, approval.list, ask, ask.json, attach, \
-             config.check, config.diff, config.save, config.show, cursor.move, dead.drop, dead.list, dead.retry, dead.show, doctor, editor.attach, events.list, file.get, hello, \
+             config.check, config.diff, config.form, config.save, config.show, cursor.move, dead.drop, dead.list, dead.retry, dead.show, doctor, editor.attach, events.list, file.get, hello, \
              job.cancel, job.list, job.show, job.submit, link.add, link.list, \
              link.remove, mcp.approve, mcp.list, mcp.tools, memory.add, memory.consolidate, memory.forget, memory.list, memory.log, \
              memory.show, memory.sync, memory.undo, message.withdraw, \

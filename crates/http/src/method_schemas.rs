@@ -6,10 +6,11 @@
 //! JSON Schema 2020-12).
 
 use avocet_gateway::{
-    AddMemory, AddSchedule, CheckConfig, ListApprovals, ListDeadLetters, ListEvents, ListJobs,
-    ListMemories, ListMemoryChanges, ListSchedules, ListSent, ListSessions, ListUsage, SaveConfig,
-    SearchSessions, SetSessionOption, ShowConfig, ShowDeadLetter, ShowJob, ShowMemory, ShowOptions,
-    ShowSchedule, ShowSession, ShowStatus, SocketMethod, SubmitJob, Trace, UndoMemoryChange,
+    AddMemory, AddSchedule, CheckConfig, FormConfig, ListApprovals, ListDeadLetters, ListEvents,
+    ListJobs, ListMemories, ListMemoryChanges, ListSchedules, ListSent, ListSessions, ListUsage,
+    SaveConfig, SearchSessions, SetSessionOption, ShowConfig, ShowDeadLetter, ShowJob, ShowMemory,
+    ShowOptions, ShowSchedule, ShowSession, ShowStatus, SocketMethod, SubmitJob, Trace,
+    UndoMemoryChange,
 };
 use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
@@ -43,6 +44,7 @@ const ANSWERS: &[TypedBody] = &[
     answer::<ShowConfig>("get", "/v1/config", "200"),
     answer::<SaveConfig>("put", "/v1/config", "200"),
     answer::<CheckConfig>("post", "/v1/config/check", "200"),
+    answer::<FormConfig>("post", "/v1/config/form", "200"),
     answer::<ListDeadLetters>("get", "/v1/dead-letters", "200"),
     answer::<ShowDeadLetter>("get", "/v1/dead-letters/{id}", "200"),
     answer::<ListEvents>("get", "/v1/events", "200"),

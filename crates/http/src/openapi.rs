@@ -27,6 +27,7 @@ use crate::routes::{
         approvals::list,
         chat::complete,
         config::check,
+        config::form,
         config::save,
         config::show,
         dead_letters::discard,

@@ -66,6 +66,7 @@ pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<Arc<HttpState>>)> {
         ("/v1/chat/completions", post(chat::complete)),
         ("/v1/config", get(config::show).put(config::save)),
         ("/v1/config/check", post(config::check)),
+        ("/v1/config/form", post(config::form)),
         ("/v1/dead-letters", get(dead_letters::list)),
         ("/v1/dead-letters/{id}", get(dead_letters::show).delete(dead_letters::discard)),
         ("/v1/dead-letters/{id}/retry", post(dead_letters::retry)),

@@ -1,6 +1,8 @@
 //! The methods about the configuration file.
 
-use avocet_protocol::daemon::{ConfigCheck, ConfigDiff, ConfigText, ShownConfig};
+use avocet_protocol::daemon::{
+    ConfigCheck, ConfigDiff, ConfigEdit, ConfigForm, ConfigText, ShownConfig,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +15,18 @@ use crate::{NoParams, Touches};
 pub struct CheckConfig {
     /// The text of a configuration.
     pub text: ConfigText,
+}
+
+/// `config.form`: applies changes to a text, checks the result, and describes it as a form. The file
+/// stays as it is. The result is a [`ConfigForm`](avocet_protocol::daemon::ConfigForm).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FormConfig {
+    /// The text of a configuration.
+    pub text: ConfigText,
+    /// The changes, in their order. Default: none.
+    #[serde(default)]
+    pub edits: Vec<ConfigEdit>,
 }
 
 /// `config.save`: replaces the file if the text can be used. The result is [`SavedConfig`].
@@ -42,5 +56,6 @@ pub enum DiffConfig {}
 
 method!(CheckConfig = "config.check": Self => ConfigCheck, Operator, Touches::Everything);
 method!(DiffConfig = "config.diff": NoParams => ConfigDiff, Operator, Touches::Everything);
+method!(FormConfig = "config.form": Self => ConfigForm, Operator, Touches::Everything);
 method!(SaveConfig = "config.save": Self => SavedConfig, Operator, Touches::Everything);
 method!(ShowConfig = "config.show": NoParams => ShownConfig, Operator, Touches::Everything);

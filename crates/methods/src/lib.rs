@@ -30,7 +30,7 @@ mod web;
 pub use agents::{AgentSummary, ListAgents};
 pub use approvals::{Decide, ListApprovals};
 pub use chat_patterns::ChatPatterns;
-pub use config_file::{CheckConfig, DiffConfig, SaveConfig, SavedConfig, ShowConfig};
+pub use config_file::{CheckConfig, DiffConfig, FormConfig, SaveConfig, SavedConfig, ShowConfig};
 pub use connections::{
     AttachEditor, AttachParams, AttachResult, Capability, Hello, PROTOCOL, Ping, Welcome,
 };

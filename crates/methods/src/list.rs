@@ -17,6 +17,7 @@ macro_rules! with_all_methods {
             AttachParams: on_a_connection,
             CheckConfig: anywhere,
             DiffConfig: anywhere,
+            FormConfig: anywhere,
             SaveConfig: anywhere,
             ShowConfig: anywhere,
             MoveCursor: anywhere,

@@ -45,7 +45,7 @@ fn methods_of_each_role() {
          sender: approval.decide ask ask.json attach dead.retry file.get job.cancel send \
          sessions.branch sessions.change sessions.set_option task.cancel\n\
          channel: cursor.move message.withdraw publish\n\
-         operator: config.check config.diff config.save config.show dead.drop doctor \
+         operator: config.check config.diff config.form config.save config.show dead.drop doctor \
          editor.attach job.submit link.add \
          link.list link.remove mcp.approve memory.add \
          memory.consolidate memory.forget memory.sync memory.undo pair.approve pair.deny \

@@ -131,7 +131,7 @@ fn methods_by_what_they_touch() {
         .into_iter()
         .map(|(touched, names)| (touched, Vec::from_iter(names).join(" ")))
         .collect();
-    let everything = "config.check config.diff config.save config.show doctor job.submit link.add \
+    let everything = "config.check config.diff config.form config.save config.show doctor job.submit link.add \
         link.list link.remove mcp.approve mcp.list mcp.tools memory.add memory.consolidate \
         memory.forget memory.list memory.log memory.show memory.sync memory.undo pair.approve \
         pair.deny pair.list people.list people.remove schedule.add session.servers status \

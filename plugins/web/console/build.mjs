@@ -11,6 +11,15 @@ import { writeChecksums } from "./checksums.mjs";
 
 const HERE = fileURLToPath(new URL("./", import.meta.url));
 
+/** The exports that `src/settings/shared.ts` gives to scripts which are loaded later. */
+const SHARED_EXPORTS = sharedExports();
+
+function sharedExports() {
+  const source = readFileSync(`${HERE}src/settings/shared.ts`, "utf8");
+  const modules = source.slice(source.indexOf("SHARED:")).matchAll(/^  "?([\w./-]+)"?: \{([^}]*)\}/gm);
+  return Object.fromEntries([...modules].map(([, path, body]) => [path, [...body.matchAll(/(\w+):/g)].map(([, name]) => name)]));
+}
+
 const at = (path) => `${HERE}${path}`;
 
 /** Every browser of the page reads WOFF2. */
@@ -24,8 +33,21 @@ const onlyWoff2 = {
   },
 };
 
+/** A script that is loaded later gets modules of the page from `src/settings/shared.ts`. */
+const sharedModules = {
+  name: "modules of the page",
+  setup({ onResolve, onLoad }) {
+    const names = Object.keys(SHARED_EXPORTS);
+    onResolve({ filter: /./ }, ({ path, kind }) =>
+      kind === "import-statement" && names.includes(path) ? { path, namespace: "page" } : undefined);
+    onLoad({ filter: /./, namespace: "page" }, ({ path }) => ({
+      contents: `export const { ${SHARED_EXPORTS[path].join(", ")} } = globalThis.avocetShared[${JSON.stringify(path)}];`,
+    }));
+  },
+};
+
 /** Bundles one entry and writes it under the hash of its content. Returns its address. */
-async function bundle(entry, name, kind, define = {}) {
+async function bundle(entry, name, kind, { define = {}, plugins = [] } = {}) {
   const result = await build({
     absWorkingDir: HERE,
     entryPoints: [entry],
@@ -42,7 +64,7 @@ async function bundle(entry, name, kind, define = {}) {
     loader: { ".woff2": "file" },
     assetNames: "[name]-[hash]",
     publicPath: "/assets",
-    plugins: [onlyWoff2],
+    plugins: [onlyWoff2, ...plugins],
     define: { "process.env.NODE_ENV": '"production"', ...define },
   });
   let address;
@@ -92,7 +114,11 @@ const formulas = {
   FORMULA_SCRIPT: JSON.stringify(await bundle("src/formulas/katex.ts", "formulas", "js")),
   FORMULA_STYLE: JSON.stringify(await bundle("src/formulas/katex.css", "formulas", "css")),
 };
-const script = await bundle("src/main.tsx", "console", "js", formulas);
+const settings = {
+  SETTINGS_SCRIPT: JSON.stringify(await bundle("src/settings/form.tsx", "settings", "js", { plugins: [sharedModules] })),
+  SETTINGS_STYLE: JSON.stringify(await bundle("src/settings/form.css", "settings", "css")),
+};
+const script = await bundle("src/main.tsx", "console", "js", { define: { ...formulas, ...settings } });
 const style = await bundle("src/styles/index.css", "console", "css");
 const icon = Object.fromEntries(
   ["icon-192", "icon-512", "icon-maskable"].map((name) => [name, keep(name, "png", readFileSync(at(`src/icons/${name}.png`)))]),

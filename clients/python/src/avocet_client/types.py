@@ -527,6 +527,137 @@ class ConfigDiff(TypedDict):
     changes: list[ConfigChange]
 
 
+class ConfigEdit(TypedDict):
+    """A change of one key in the text of a configuration."""
+
+    # The key, as TOML writes it: `models."local/*".context`.
+    key: str
+    # The new value; an empty object adds a table. `null` removes the key or the table.
+    value: NotRequired[Any]
+
+
+FormGroup: TypeAlias = (
+    Literal[
+        # Agents and facts about models.
+        "models",
+        # Providers of models.
+        "providers",
+        # Channels and their accounts.
+        "channels",
+        # Tools and the rules for them.
+        "tools",
+        # Limits of cost, work and time.
+        "limits",
+    ]
+)
+"""The part of a form that shows a table."""
+
+
+FormInput: TypeAlias = (
+    Literal[
+        # On or off.
+        "switch",
+        # One of the choices.
+        "choice",
+        # A whole number, or a word that the description names.
+        "integer",
+        # A number, or a word that the description names.
+        "number",
+        # A text of one line.
+        "text",
+        # A text of several lines.
+        "lines",
+        # A list of texts, or of numbers.
+        "list",
+        # A text that is hidden once it is set. A reference to a variable or file is no secret.
+        "secret",
+        # Names of the person's choice, each with one of the choices.
+        "rules",
+        # Other values, which are edited as text.
+        "other",
+    ]
+)
+"""The way to enter the value of a key."""
+
+
+class FormChoice(TypedDict):
+    """A value of a choice."""
+
+    # The value.
+    value: str
+    # Its description.
+    help: str
+
+
+class FormField(TypedDict):
+    """A key of a table."""
+
+    # The key, as TOML writes it.
+    key: str
+    # The key as faults name it: without quotation marks.
+    path: str
+    # The key within its table.
+    name: str
+    # The description, in Markdown.
+    help: str
+    # The way to enter a value.
+    input: FormInput
+    # The values of a choice or of a rule; empty for other inputs.
+    choices: list[FormChoice]
+    # The least number.
+    least: int | None
+    # `true` if the entries of a list may be numbers.
+    has_numbers: bool
+    # The value in the text, with unresolved references; `null` if the key has its default, or if
+    # its value is hidden.
+    value: Any
+    # `true` if the text has a value that is not shown, because it is a secret.
+    is_hidden: bool
+
+
+class FormTable(TypedDict):
+    """A table of the configuration."""
+
+    # The key of the table, as TOML writes it.
+    key: str
+    # The part of the form.
+    group: FormGroup
+    # The kind of a provider, or the platform of a channel.
+    kind: str | None
+    # The purpose of the table.
+    about: str
+    # `true` if the table is in the text and can be removed as a whole.
+    can_remove: bool
+    # The keys, in the order of the reference.
+    fields: list[FormField]
+
+
+class FormAddition(TypedDict):
+    """A table that can be added."""
+
+    # The table above: `providers`.
+    parent: str
+    # The part of the form.
+    group: FormGroup
+    # The kinds, of which a new table needs one in its key `kind`; empty if it needs none.
+    kinds: list[str]
+    # The names that the table can have; empty for a name of the person's choice.
+    names: list[str]
+
+
+class ConfigForm(TypedDict):
+    """A text after changes, its check, and the form that shows it."""
+
+    # The text with the changes. Comments, order and all other keys are as before.
+    text: ConfigText
+    # The check of that text.
+    check: ConfigCheck
+    # The tables, in the order in which a form shows them; empty if the text is no TOML.
+    tables: list[FormTable]
+    # The tables that can be added.
+    additions: list[FormAddition]
+
+
 ConsolidationId: TypeAlias = str
 """A consolidation of memories, numbered by the log (`n3`)."""
 
@@ -1502,6 +1633,17 @@ class FilePiece(TypedDict):
     data: str
 
 
+class FormConfig(TypedDict):
+    """`config.form`: applies changes to a text, checks the result, and describes it as a form. The
+    file stays as it is. The result is a `ConfigForm`.
+    """
+
+    # The text of a configuration.
+    text: ConfigText
+    # The changes, in their order. Default: none.
+    edits: NotRequired[list[ConfigEdit]]
+
+
 TextAuthor: TypeAlias = (
     Literal[
         # A person.
@@ -2368,6 +2510,8 @@ class SessionSummary(TypedDict):
     is_pinned: NotRequired[bool]
     # `true` if a person has archived the session.
     is_archived: NotRequired[bool]
+    # The number of the session among the branches of one conversation. The title ends with it.
+    branch: NotRequired[int]
 
 
 class SetSessionOption(TypedDict):

@@ -10,6 +10,8 @@ pub(crate) mod checkup;
 pub(crate) mod clients;
 pub(crate) mod config_changes;
 pub(crate) mod config_file;
+pub(crate) mod config_form;
+pub(crate) mod config_text;
 pub(crate) mod consolidation;
 pub(crate) mod json_answers;
 pub(crate) mod mcp;

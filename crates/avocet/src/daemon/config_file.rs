@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::daemon::{
-    ConfigCheck, ConfigDiff, ConfigFile, ConfigFileError, ConfigText, Live, ShownConfig,
+    ConfigCheck, ConfigDiff, ConfigEdit, ConfigFile, ConfigFileError, ConfigForm, ConfigText, Live,
+    ShownConfig,
 };
 use avocet_supervise::run_blocking;
 use tokio::sync::Mutex;
@@ -13,6 +14,8 @@ use tokio::sync::Mutex;
 use crate::components::config_file::{
     check_config_text, fault_of_failure, read_config_file, save_config_text,
 };
+use crate::components::config_form::{additions_to, tables_of, typed_edit};
+use crate::components::config_text::{apply_edit, values_of_text};
 use crate::components::places::config_place;
 use crate::configuration::Configuration;
 use crate::context::CommandContext;
@@ -72,6 +75,26 @@ impl ConfigFile for DaemonConfigFile {
 
     async fn check(&self, ConfigText(text): ConfigText) -> Result<ConfigCheck, ConfigFileError> {
         self.on_disk(move |context, path| check_config_text(context, path, text)).await
+    }
+
+    async fn describe_form(
+        &self,
+        ConfigText(text): ConfigText,
+        edits: Vec<ConfigEdit>,
+    ) -> Result<ConfigForm, ConfigFileError> {
+        self.on_disk(move |context, path| {
+            let before = values_of_text(&text).as_ref().map(tables_of).unwrap_or_default();
+            let mut edits = edits.into_iter().map(|edit| typed_edit(edit, &before));
+            let edited = edits.try_fold(text, |text, edit| apply_edit(&text, &edit));
+            let text = edited.map_err(ConfigFileError::BadEdit)?;
+            let check = check_config_text(context, path, text.clone())?;
+            // The check names the place where the text is no TOML.
+            let values = values_of_text(&text).ok();
+            let tables = values.as_ref().map(tables_of).unwrap_or_default();
+            let additions = values.as_ref().map(additions_to).unwrap_or_default();
+            Ok(ConfigForm { text: ConfigText(text), check, tables, additions })
+        })
+        .await
     }
 
     async fn diff(&self) -> Result<ConfigDiff, ConfigFileError> {

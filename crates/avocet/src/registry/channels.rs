@@ -38,6 +38,8 @@ pub(crate) struct ChannelKind {
     accounts: ChannelAccounts,
     make: MakeChannel,
     directory: FindDirectory,
+    /// The schema of its table.
+    pub(crate) schema: fn() -> Value,
     #[cfg(test)]
     pub(crate) table: fn() -> super::DeclaredTable,
 }
@@ -50,6 +52,7 @@ impl ChannelKind {
             accounts: C::ACCOUNTS,
             make: make_channel::<C>,
             directory: channel_directory::<C>,
+            schema: avocet_config::schema::<C>,
             #[cfg(test)]
             table: super::DeclaredTable::for_type::<C>,
         }

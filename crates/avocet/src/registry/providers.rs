@@ -6,6 +6,7 @@ use avocet_config::{ConfigDocument, ConfigError, ConfigSettings};
 use avocet_llm::{ConfiguredModel, EmbeddingsConfig, ProviderConfig, ServedEmbedder, SourcedFacts};
 use avocet_protocol::clock::Clock;
 use avocet_protocol::model::ProviderNames;
+use serde_json::Value;
 
 use super::{PROVIDERS, key_error};
 
@@ -26,6 +27,8 @@ pub(crate) struct ProviderKind {
     check: fn(&ConfigDocument, &str) -> Result<(), ConfigError>,
     make: MakeModel,
     embedder: MakeEmbedder,
+    /// The schema of its table.
+    pub(crate) schema: fn() -> Value,
     #[cfg(test)]
     pub(crate) table: fn() -> super::DeclaredTable,
 }
@@ -45,6 +48,7 @@ impl ProviderKind {
             check: check_table::<C>,
             make: make_configured::<C>,
             embedder: make_embedder::<C>,
+            schema: avocet_config::schema::<C>,
             #[cfg(test)]
             table: super::DeclaredTable::for_type::<C>,
         }

@@ -2,7 +2,6 @@
 
 mod change;
 mod diff;
-mod text;
 
 use std::path::{Path, PathBuf};
 

@@ -35,6 +35,16 @@ async fn config_methods_show_check_and_save_the_file() {
     }
     assert_eq!(*world.daemon.config.lock(), text, "a check changes nothing");
 
+    let form = json!({ "text": "a", "edits": [{ "key": "b.c", "value": 5 }] });
+    let form: Value = client.request("config.form", &form).await.unwrap();
+    let check = json!({ "faults": [], "warnings": [] });
+    let expected = json!({ "text": "ab.c = 5\n", "check": check, "tables": [], "additions": [] });
+    assert_eq!(form, expected);
+    let bad = json!({ "text": "a", "edits": [{ "key": "fault" }] });
+    let (code, message) = refused(client.request::<Value>("config.form", &bad).await);
+    assert_eq!(code, RpcError::PARAMS, "{message}");
+    assert_eq!(*world.daemon.config.lock(), text, "a form changes nothing");
+
     let table = [
         ("new", json!("0"), RpcError::CONFLICT, "the file has changed since it was read"),
         ("\nfault", digest.clone(), RpcError::PARAMS, "line 2: `key`: it is a fault"),

@@ -3,8 +3,8 @@
 
 use async_trait::async_trait;
 use avocet_protocol::daemon::{
-    ConfigChange, ConfigCheck, ConfigDiff, ConfigFault, ConfigFile, ConfigFileError, ConfigText,
-    ShownConfig,
+    ConfigChange, ConfigCheck, ConfigDiff, ConfigEdit, ConfigFault, ConfigFile, ConfigFileError,
+    ConfigForm, ConfigText, ShownConfig,
 };
 
 use super::FakeDaemon;
@@ -34,6 +34,21 @@ impl ConfigFile for FakeDaemon {
 
     async fn check(&self, ConfigText(text): ConfigText) -> Result<ConfigCheck, ConfigFileError> {
         Ok(ConfigCheck { faults: faults(&text), warnings: Vec::new() })
+    }
+
+    async fn describe_form(
+        &self,
+        ConfigText(text): ConfigText,
+        edits: Vec<ConfigEdit>,
+    ) -> Result<ConfigForm, ConfigFileError> {
+        if let Some(edit) = edits.iter().find(|edit| edit.key == "fault") {
+            return Err(ConfigFileError::BadEdit(format!("`{}`: it is a fault", edit.key)));
+        }
+        let added = edits.iter().map(|ConfigEdit { key, value }| format!("{key} = {value}\n"));
+        let text = added.fold(text, |text, line| text + &line);
+        let check = ConfigCheck { faults: faults(&text), warnings: Vec::new() };
+        let (tables, additions) = (Vec::new(), Vec::new());
+        Ok(ConfigForm { text: ConfigText(text), check, tables, additions })
     }
 
     async fn diff(&self) -> Result<ConfigDiff, ConfigFileError> {

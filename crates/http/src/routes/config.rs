@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_gateway::{CheckConfig, SaveConfig, ShowConfig};
+use avocet_gateway::{CheckConfig, FormConfig, SaveConfig, ShowConfig};
 use axum::Json;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, HeaderValue};
@@ -22,6 +22,28 @@ use crate::state::HttpState;
 pub(crate) struct CheckedText {
     /// The text of a configuration.
     text: String,
+}
+
+/// A text to show as a form, with changes.
+#[derive(Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ConfigEdits {
+    /// The text of a configuration.
+    text: String,
+    /// The changes, in their order.
+    #[serde(default)]
+    edits: Vec<TextEdit>,
+}
+
+/// A change of one key.
+#[derive(Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TextEdit {
+    /// The key, as TOML writes it: `models."local/*".context`.
+    key: String,
+    /// The new value; an empty object adds a table. `null` removes the key or the table.
+    #[serde(default)]
+    value: Value,
 }
 
 /// A text to save.
@@ -54,6 +76,19 @@ pub(crate) async fn check(
     JsonBody(text): JsonBody<CheckedText>,
 ) -> Response {
     unstored(state.call::<CheckConfig>(&caller, json!(text)).await)
+}
+
+/// Apply changes to a text of a configuration, and describe it as a form. The file stays as it is.
+#[utoipa::path(
+    post, path = "/v1/config/form", tag = "configuration", request_body = ConfigEdits,
+    responses((status = 200, description = "The `text` with the changes, its `check`, its `tables` with their fields, and the `additions`"), Problem),
+)]
+pub(crate) async fn form(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    JsonBody(text): JsonBody<ConfigEdits>,
+) -> Response {
+    unstored(state.call::<FormConfig>(&caller, json!(text)).await)
 }
 
 /// Replace the configuration file. The daemon notices the change within a few seconds.

@@ -23,6 +23,8 @@ pub(super) const CASES: &[Case] = &[
     ("GET /v1/config", "", 200, r#""path":"/etc/avocet/config.toml""#),
     ("POST /v1/config/check", r#"{"text": "x\nfault"}"#, 200, r#""line":2"#),
     ("POST /v1/config/check", r#"{"text": "x", "digest": "0"}"#, 400, "digest"),
+    ("POST /v1/config/form", r#"{"text": "", "edits": [{"key": "a", "value": 5}]}"#, 200, r#""text":"a = 5\n""#),
+    ("POST /v1/config/form", r#"{"text": "", "edits": [{"key": "fault"}]}"#, 400, "it is a fault"),
     ("PUT /v1/config", r#"{"text": "new", "digest": "7"}"#, 409, "has changed since it was read"),
     ("PUT /v1/config", r#"{"text": "x\nfault", "digest": "0"}"#, 400, "line 2: `key`: it is a fault"),
     ("PUT /v1/config", r#"{"text": "read-only", "digest": "0"}"#, 503, "read-only"),
@@ -172,6 +174,7 @@ async fn answers_about_the_configuration_are_not_stored() {
     for (line, body, says) in [
         ("GET /v1/config", "", KEY),
         ("POST /v1/config/check", r#"{"text": ""}"#, "faults"),
+        ("POST /v1/config/form", r#"{"text": ""}"#, "tables"),
         ("PUT /v1/config", r#"{"text": "", "digest": "x"}"#, "409"),
     ] {
         let answer = world.ask(line, body).await;

@@ -6,6 +6,8 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{ConfigEdit, FormAddition, FormTable};
+
 /// The longest text of a configuration, in bytes. With its frame it fits into a line of the socket.
 pub const MAX_CONFIG_BYTES: usize = 512 * 1024;
 
@@ -18,6 +20,13 @@ pub trait ConfigFile: fmt::Debug + Send + Sync {
     /// Checks a text as `avocet config check` checks the file, with the environment of the daemon.
     /// The file stays as it is.
     async fn check(&self, text: ConfigText) -> Result<ConfigCheck, ConfigFileError>;
+
+    /// Applies changes to a text, and describes the result as a form. The file stays as it is.
+    async fn describe_form(
+        &self,
+        text: ConfigText,
+        edits: Vec<ConfigEdit>,
+    ) -> Result<ConfigForm, ConfigFileError>;
 
     /// Compares the file with the configuration that the daemon uses.
     async fn diff(&self) -> Result<ConfigDiff, ConfigFileError>;
@@ -101,6 +110,19 @@ impl fmt::Display for ConfigFault {
     }
 }
 
+/// A text after changes, its check, and the form that shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConfigForm {
+    /// The text with the changes. Comments, order and all other keys are as before.
+    pub text: ConfigText,
+    /// The check of that text.
+    pub check: ConfigCheck,
+    /// The tables, in the order in which a form shows them; empty if the text is no TOML.
+    pub tables: Vec<FormTable>,
+    /// The tables that can be added.
+    pub additions: Vec<FormAddition>,
+}
+
 /// The reason why the configuration file was not read or replaced.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigFileError {
@@ -110,6 +132,9 @@ pub enum ConfigFileError {
     /// A daemon cannot start with the text.
     #[error("the configuration cannot be used: {}", in_line(.0))]
     Unusable(Vec<ConfigFault>),
+    /// A change cannot be made in the text.
+    #[error("{0}")]
+    BadEdit(String),
     /// The text is too long.
     #[error("the text has {0} bytes; a configuration has at most {MAX_CONFIG_BYTES}")]
     TooLong(usize),

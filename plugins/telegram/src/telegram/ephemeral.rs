@@ -14,7 +14,8 @@
 
 use avocet_channel_kit::{ANSWER_NOT_SHOWN, Converted, is_personal_command};
 use avocet_protocol::LruMap;
-use avocet_protocol::chat::{ChatAddress, ChatKind, Content, Notice};
+use avocet_protocol::chat::notices::{self, readers};
+use avocet_protocol::chat::{ChatAddress, ChatKind, Content};
 use avocet_protocol::ids::{DedupeKey, IdError};
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -173,7 +174,8 @@ impl Telegram {
 
     /// Sends a note to the group instead of an answer that only one person may see.
     async fn note_unshown(&self, attempt: &Attempt<'_>) -> Result<MessageReceipt, BotApiError> {
-        let Content { text, .. } = Notice::LateAnswer.with_text(ANSWER_NOT_SHOWN);
+        let Content { text, .. } =
+            notices::LateAnswer.for_reader(readers::EVERYBODY, ANSWER_NOT_SHOWN);
         let mut note =
             SendMessage::new(attempt.place.chat, text).link_preview_options(no_preview());
         if let Some(topic) = attempt.topic() {

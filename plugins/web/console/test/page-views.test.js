@@ -119,6 +119,7 @@ scenario("the keyboard is enough for a message, the help and all views", async (
 scenario("a configuration with a fault is refused with its line", async (t, tested, options) => {
   const page = await tested.open(t, options);
   await visit(page, "config");
+  await page.getByRole("tab", { name: "Text" }).click();
   const field = page.getByRole("textbox", { name: "Configuration" });
   const before = readFileSync(tested.home.config, "utf8");
   await field.fill(`# A comment\n${before}nothing_of_this = 1\n`);
@@ -147,6 +148,7 @@ scenario("secrets of the configuration are hidden, and stay when it is saved", a
   t.after(() => writeFileSync(tested.home.config, before));
   const page = await tested.open(t, options);
   await visit(page, "config");
+  await page.getByRole("tab", { name: "Text" }).click();
   const field = page.getByRole("textbox", { name: "Configuration" });
   await field.waitFor();
   const shown = await field.inputValue();

@@ -15,9 +15,9 @@ use avocet_text::plain_io;
 use futures_util::FutureExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::text;
 use crate::components::config_changes::{SortedChanges, changes_between};
 use crate::components::config_file::FileText;
+use crate::components::config_text as text;
 use crate::components::places::config_place;
 use crate::configuration::{Configuration, ConfigurationUse};
 use crate::connection::connect_daemon;
@@ -370,7 +370,7 @@ pub(super) fn file_failure(error: &ConfigFileError) -> Failure {
     let exit = match error {
         ConfigFileError::Unusable(_) | ConfigFileError::TooLong(_) => Exit::Configuration,
         ConfigFileError::Changed(_) => Exit::TryLater,
-        ConfigFileError::Failed(_) => Exit::Failed,
+        ConfigFileError::BadEdit(_) | ConfigFileError::Failed(_) => Exit::Failed,
     };
     Failure::new(exit, error.to_string())
 }

@@ -4,9 +4,9 @@ import { get } from "../api.js";
 import { useLoad } from "../hooks.js";
 import { Loaded, Page } from "../parts/index.js";
 import type { ConfigFile } from "../types.js";
-import { Editor } from "./config/Editor.js";
+import { ConfigViews } from "./config/ConfigViews.js";
 
-/** The file of the configuration, as text. */
+/** The file of the configuration, as a form and as text. */
 export function Config() {
   const loads = useRef(0);
   const load = useLoad(async (signal) => {
@@ -21,7 +21,7 @@ export function Config() {
         The daemon uses a saved change within a few seconds. If a change needs a restart, the page Health names its keys.
       </p>
       <Loaded load={load} failure="The configuration could not be loaded">
-        {({ file, number }) => <Editor key={number} file={file} onReload={load.reload} />}
+        {({ file, number }) => <ConfigViews key={number} file={file} onReload={load.reload} />}
       </Loaded>
     </Page>
   );

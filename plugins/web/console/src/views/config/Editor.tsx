@@ -1,33 +1,30 @@
 import { useId, useMemo, useRef } from "preact/hooks";
 
 import { Button, Problem } from "../../parts/index.js";
-import type { ConfigFile } from "../../types.js";
 import { Conflict } from "./Conflict.js";
-import { useLeaveGuard } from "./guard.js";
 import { LineEditor } from "./LineEditor.js";
 import { jumpToLine } from "./lines.js";
 import { Remarks } from "./Remarks.js";
-import { useDraft, type Draft } from "./useDraft.js";
+import type { Draft } from "./useDraft.js";
 
 interface Props {
-  file: ConfigFile;
+  draft: Draft;
+  isWritable: boolean;
   /** Loads the file again, without the changes. */
   onReload: () => void;
 }
 
-/** Edits, checks and saves the configuration. */
-export function Editor({ file, onReload }: Props) {
-  const draft = useDraft(file);
+/** Edits, checks and saves the text of the configuration. */
+export function Editor({ draft, isWritable, onReload }: Props) {
   const { text, result, checking, saving } = draft;
   const area = useRef<HTMLTextAreaElement>(null);
   const hintId = useId();
   const marked = useMemo(() => new Set(result?.faults.flatMap(({ line }) => line ?? []) ?? []), [result]);
-  useLeaveGuard(draft.isDirty);
   const jump = (line: number) => area.current && jumpToLine(area.current, line);
   const save = () => void (draft.canSave ? saving.run() : checking.run());
   return (
     <>
-      {!file.is_writable && <p class="hint config-note">The daemon may not write to this file. You can check a text here. To save it, edit the file as its owner.</p>}
+      {!isWritable && <p class="hint config-note">The daemon may not write to this file. You can check a text here. To save it, edit the file as its owner.</p>}
       {draft.isConflict && <Conflict text={text} onReload={onReload} />}
       {saving.error !== undefined && !draft.isConflict && <Problem title="The configuration could not be saved" error={saving.error} />}
       {checking.error !== undefined && <Problem title="The configuration could not be checked" error={checking.error} />}

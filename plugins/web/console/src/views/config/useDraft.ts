@@ -8,6 +8,13 @@ import { maskSecrets, unmaskSecrets, type MaskedText } from "./secrets.js";
 const CONFLICT = 409;
 
 export interface Draft {
+  /** The text with its secrets. */
+  whole: string;
+  /** The text of the file. */
+  fileText: string;
+  isWritable: boolean;
+  /** Takes another text with its secrets, and hides these. */
+  replace: (text: string) => void;
   /** The text in the field, with marks in place of secrets unless these are shown. */
   text: string;
   edit: (text: string) => void;
@@ -53,6 +60,12 @@ export function useDraft(loaded: ConfigFile): Draft {
     setSaved(false);
     checking.clear();
   };
+  const replace = (next: string) => {
+    const masked = maskSecrets(next);
+    setShown({ text: masked.shown, values: masked.values });
+    setSaved(false);
+    saving.clear();
+  };
   const showSecrets = (areShown: boolean) => {
     const masked = maskSecrets(whole);
     setShown(areShown ? { text: whole, values: NOTHING } : { text: masked.shown, values: masked.values });
@@ -60,6 +73,10 @@ export function useDraft(loaded: ConfigFile): Draft {
   const result = checked?.text === whole ? checked.result : null;
   const isDirty = whole !== file.text;
   return {
+    whole,
+    fileText: file.text,
+    isWritable: loaded.is_writable,
+    replace,
     text,
     edit,
     isMasked: values.size > 0,
