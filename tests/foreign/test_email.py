@@ -12,7 +12,7 @@ from real import assert_no_faults, true, use
 
 PLUGIN = use("email")
 
-from support import DaemonTest, child_table  # noqa: E402
+from support import DaemonTest, child_table, until  # noqa: E402
 from world import (  # noqa: E402
     ANN,
     AUTHORITY,
@@ -134,6 +134,8 @@ class ConversationTest(MailTest):
         await self.begin()
         await self.servers.send(ANN, mail("count to 1", Message_ID="<1@x.org>"))
         await self.answers(1)
+        # Without a receipt, the daemon sends the answer again.
+        await until(self.nothing_pending)
         self.end_program()
         await self.servers.dovecot.end()
         self.servers.renumber()

@@ -142,6 +142,11 @@ class DaemonTest(unittest.IsolatedAsyncioTestCase):
         await asyncio.to_thread(self.home.kill)
         await asyncio.to_thread(self.home.start)
 
+    async def nothing_pending(self) -> bool | None:
+        """Return `True` once every text has a receipt."""
+        log = (await self.client.status())["log"]
+        return (log["pending"], log["unconfirmed"]) == (0, 0) or None
+
 
 async def soon(work: Awaitable[T]) -> T:
     """Wait for some work, with a timeout."""

@@ -247,10 +247,6 @@ class AttachTest(DaemonTest):
             self.assertEqual(proxy.connections, 2)
         self.assertEqual({str(error) for error in reported}, {"wrong"})
 
-    async def nothing_pending(self) -> bool | None:
-        log = (await self.client.status())["log"]
-        return (log["pending"], log["unconfirmed"]) == (0, 0) or None
-
     async def test_attach_gets_an_unconfirmed_text_again_after_a_kill(self) -> None:
         async with self.client.attach(ME) as chat:
             await self.client.send(ME, "hello")
