@@ -162,19 +162,26 @@ async fn ping_reports_a_file_that_was_deleted_or_replaced() {
     }
 }
 
+fn schema_version(path: &Path) -> i64 {
+    let database = Connection::open(path).unwrap();
+    database.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+}
+
 #[tokio::test]
 async fn open_refuses_a_database_of_a_newer_version_and_leaves_it_unchanged() {
     let directory = TempDir::new().unwrap();
     open(directory.path()).await.unwrap().close().await;
     let path = directory.path().join(DATABASE);
-    Connection::open(&path).unwrap().pragma_update(None, "user_version", 22).unwrap();
+    let known = schema_version(&path);
+    let newer = known + 1;
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", newer).unwrap();
     let before = fs::read(&path).unwrap();
     let path_text = path.display();
     assert_eq!(
         open(directory.path()).await.unwrap_err().to_string(),
         format!(
-            "{path_text} was written by a newer version (schema 22, this one knows 21); install that \
-             version, or put back the copy {path_text}.before-v22 if there is one, and remove \
+            "{path_text} was written by a newer version (schema {newer}, this one knows {known}); install that \
+             version, or put back the copy {path_text}.before-v{newer} if there is one, and remove \
              {path_text}-wal and {path_text}-shm, which do not belong to it"
         ),
     );
@@ -186,12 +193,13 @@ async fn open_read_only_refuses_a_database_of_an_older_version() {
     let directory = TempDir::new().unwrap();
     open(directory.path()).await.unwrap().close().await;
     let path = directory.path().join(DATABASE);
+    let known = schema_version(&path);
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 3).unwrap();
     let looked = SqliteStore::open_read_only(directory.path(), &Group::new("test"));
     assert_eq!(
         looked.unwrap_err().to_string(),
         format!(
-            "{} was written by an older version (schema 3, this one reads 21); start the daemon once, \
+            "{} was written by an older version (schema 3, this one reads {known}); start the daemon once, \
              or again if it still runs, which brings the log up to date",
             path.display()
         ),
