@@ -99,7 +99,8 @@ export async function say(page, text) {
 /** Waits for an answer that has ended and contains the words. Returns it. */
 export async function answered(page, words) {
   const answer = page.getByRole("article", { name: "Answer" }).filter({ hasText: words });
-  await answer.getByRole("button", { name: "Copy" }).last().waitFor();
+  // Code in an answer that is still being written has such a button, too.
+  await answer.locator(".turn-foot").getByRole("button", { name: "Copy" }).waitFor();
   return answer;
 }
 
