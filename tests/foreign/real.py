@@ -249,7 +249,9 @@ class Judge:
             known = (seen.answered for seen in answers if seen.answered in chat.asked)
             first = list(dict.fromkeys(known))
             if first != sorted(first, key=chat.asked.index):
-                found.append(f"{name}: out of order {first}")
+                texts = [f"{'marked: ' * seen.is_marked}{seen.text[:80]}" for seen in chat.seen]
+                asked = f"asked {chat.asked}"
+                found.append(f"{name}: out of order {first}; {asked}; the texts: {texts}")
         return found
 
     def summary(self) -> str:
