@@ -179,6 +179,10 @@ fn fuzz_dialect(name: &str, data: &[u8]) {
 }
 
 fn streams_as_whole(instructed: Option<&str>, text: &str) {
+    // It could not be told from the mark of a restart, which `read_streamed` writes.
+    if text.contains('⟲') {
+        return;
+    }
     let tools = corpus_tools();
     let reader = ReplyReader::new(instructed.and_then(find_dialect), &tools);
     let (whole, _, _) = read_streamed(reader, &[text], TextEnd::Complete);
