@@ -171,15 +171,20 @@ impl ChatScope<'_> {
     /// Refuses the id of a row that is not the caller's. An unknown id gets the same answer, so that
     /// the caller learns nothing of the chats of others.
     pub(crate) fn check_row(&self, id: impl fmt::Display, is_own: bool) -> Result<(), RpcError> {
-        let reason = || format!("{id} is unknown, or belongs to none of its chats");
-        let may = is_own || self.caller.chats.are_all();
-        if may { Ok(()) } else { Err(self.caller.refusal(&reason(), "chats")) }
+        self.check_own(is_own, || format!("{id} is unknown"))
     }
 
     /// Works as [`Self::check_row`], for an approval. Only pending ones are known.
     fn check_pending(&self, id: WaitId, is_own: bool) -> Result<(), RpcError> {
-        let reason = || format!("{id} is not pending, or belongs to none of its chats");
-        if is_own { Ok(()) } else { Err(self.caller.refusal(&reason(), "chats")) }
+        self.check_own(is_own, || format!("{id} is not pending"))
+    }
+
+    fn check_own(&self, is_own: bool, missing: impl FnOnce() -> String) -> Result<(), RpcError> {
+        if is_own || self.caller.chats.are_all() {
+            return Ok(());
+        }
+        let reason = format!("{}, or belongs to none of its chats", missing());
+        Err(self.caller.refusal(&reason, "chats"))
     }
 
     async fn check_message(&self, id: MessageId) -> Result<(), RpcError> {

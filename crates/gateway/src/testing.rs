@@ -7,6 +7,7 @@ mod config_file;
 mod events;
 mod mcp;
 mod memories;
+mod publish;
 mod schedules;
 mod session_servers;
 mod sessions;
@@ -14,32 +15,28 @@ mod web;
 mod work;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use async_trait::async_trait;
 use avocet_protocol::access::{
     AccessControl, AccessError, ApprovalDecision, Approvals, ChatLink, OpenApproval, Pairing,
     Person, PersonId, Role, Trust,
 };
-use avocet_protocol::bus::{Deliveries, ProgramFile, Publish, PublishError};
+use avocet_protocol::bus::{Deliveries, ProgramFile, PublishError};
 use avocet_protocol::channel::{Attach, ForClient};
-use avocet_protocol::chat::{
-    Attachment, ChatAddress, Content, Cursor, Inbound, Outbound, Outcome, SessionId,
-};
+use avocet_protocol::chat::{Attachment, ChatAddress, Cursor, Inbound, Outcome, SessionId};
 use avocet_protocol::clock::{Clock, Timestamp};
 use avocet_protocol::daemon::{DaemonStatus, Live, LogStatus, Report};
-use avocet_protocol::ids::{
-    AccountName, ChannelName, DedupeKey, DeliveryId, MessageId, TurnId, WaitId,
-};
+use avocet_protocol::ids::{DeliveryId, MessageId, TurnId, WaitId};
 use avocet_protocol::memory::{
     Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport,
 };
 use avocet_protocol::model::ProviderNames;
 use avocet_protocol::store::{
-    Accepted, AcceptedAs, BranchSession, ChangeSession, DeliveredText, Enqueued, History,
-    HistoryAuthor, HistoryHit, HistoryQuery, MemoryScope, MessageStatus, Query, SentState,
-    SessionFilter, SessionGroup, SessionRow, SessionStatus, SessionSummary, StoreError, Total,
-    TranscriptPage, UnansweredMessage, UsageBy, UsageRow, WideHistoryQuery,
+    BranchSession, ChangeSession, DeliveredText, History, HistoryAuthor, HistoryHit, HistoryQuery,
+    MemoryScope, MessageStatus, Query, SentState, SessionFilter, SessionGroup, SessionRow,
+    SessionStatus, SessionSummary, StoreError, Total, TranscriptPage, UsageBy, UsageRow,
+    WideHistoryQuery,
 };
 use avocet_protocol::turn::{
     Origin, SessionReports, TurnEvent, TurnEvents, TurnRecord, TurnState, Undelivered,
@@ -162,88 +159,6 @@ impl FakeDaemon {
             editors: Arc::default(),
             attach: [(local, self.clone() as Arc<dyn Attach>)].into(),
         }
-    }
-}
-
-#[async_trait]
-impl Publish for FakeDaemon {
-    async fn publish(&self, one: Inbound, to: Option<Cursor>) -> Result<Accepted, PublishError> {
-        if let Some(refusal) = self.refusal.lock().clone() {
-            return Err(refusal);
-        }
-        let slow = self.slow.lock().clone();
-        if let Some((began, go_on)) = slow {
-            began.send_async(()).await.unwrap();
-            go_on.recv_async().await.unwrap();
-        }
-        if self.is_uneven.load(Ordering::Relaxed)
-            && one.key.as_str().ends_with(['1', '3', '5', '7', '9'])
-        {
-            for _ in 0..10 {
-                tokio::task::yield_now().await;
-            }
-        }
-        self.cursors.lock().push(to);
-        let mut asked = self.asked.lock();
-        let known = asked.iter().position(|known| known.key == one.key);
-        if let Some(place) = known.filter(|place| asked[*place].content != one.content) {
-            let used_for = MessageId(place as i64 + 1).to_string();
-            return Err(PublishError::KeyTaken { key: one.key.to_string(), used_for });
-        }
-        let what = if known.is_some() { AcceptedAs::Duplicate } else { AcceptedAs::Queued };
-        let place = known.unwrap_or(asked.len());
-        asked.push(one);
-        Ok(Accepted { id: MessageId(place as i64 + 1), what })
-    }
-
-    async fn decline(&self, _: Inbound, _: Content) -> Result<(), PublishError> {
-        Ok(())
-    }
-
-    async fn withdraw_message(
-        &self,
-        chat: &ChatAddress,
-        key: &DedupeKey,
-    ) -> Result<(), PublishError> {
-        self.withdrawn.lock().push((chat.to_string(), key.to_string()));
-        Ok(())
-    }
-
-    async fn list_unanswered(
-        &self,
-        _: &ChannelName,
-        _: &AccountName,
-        _: u32,
-    ) -> Result<Vec<UnansweredMessage>, PublishError> {
-        Ok(Vec::new())
-    }
-
-    async fn ignore(
-        &self,
-        _: &ChannelName,
-        _: &AccountName,
-        _: &str,
-        to: Option<Cursor>,
-    ) -> Result<(), PublishError> {
-        self.cursors.lock().push(to);
-        Ok(())
-    }
-
-    async fn cursors(&self, _: &ChannelName, _: &AccountName) -> Result<Vec<Cursor>, PublishError> {
-        Ok(vec![Cursor { scope: "#team".to_owned(), position: "16".to_owned() }])
-    }
-
-    async fn move_cursor(
-        &self,
-        _: &ChannelName,
-        _: &AccountName,
-        _: Cursor,
-    ) -> Result<(), PublishError> {
-        Ok(())
-    }
-
-    async fn send(&self, _: Outbound, _: DedupeKey) -> Result<Enqueued, PublishError> {
-        Ok(Enqueued { id: DeliveryId(9), duplicate: false, key_taken: false })
     }
 }
 

@@ -193,7 +193,8 @@ async fn serve(stream: TcpStream, router: Router, state: &HttpState, place: &Con
     let ended = state.group.cancel_token();
     let served = tokio::select! {
         served = &mut connection => served,
-        // No request is in progress, so nothing is lost.
+        // It is idle: no answer is being made. Only a client that has not read the end of its last
+        // answer would lose that.
         () = place.wait_for_leave() => Ok(()),
         () = state.stop.cancelled() => {
             connection.as_mut().graceful_shutdown();

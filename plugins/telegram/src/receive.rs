@@ -224,7 +224,7 @@ impl Receiver<'_> {
             if matches!(taken, Ok(Taken::Accepted | Taken::Settled | Taken::Repeated)) {
                 return Ok(None);
             }
-            telegram.presses.remove(&press);
+            telegram.presses.remove_press(&press);
         }
         let answer = update.press_answer();
         Ok(match taken? {
@@ -240,7 +240,7 @@ impl Receiver<'_> {
         let PressAnswer { query, .. } = update.press_answer()?;
         let Converted::Inbound(press) = convert(bot, slice::from_ref(update)) else { return None };
         let now = self.context.clock.elapsed();
-        self.telegram.presses.hold(&query, &press, now).then_some(press.key)
+        self.telegram.presses.hold_press(&query, &press, now).then_some(press.key)
     }
 
     /// The bot as its chats see it.

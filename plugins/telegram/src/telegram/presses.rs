@@ -63,7 +63,12 @@ struct HeldPress {
 impl HeldPresses {
     /// Holds a press before its commit, because the reply can come at once. Returns `false` for a
     /// button without a command, whose press is answered at once.
-    pub(crate) fn hold(&self, query: &CallbackQueryId, press: &Inbound, now: Duration) -> bool {
+    pub(crate) fn hold_press(
+        &self,
+        query: &CallbackQueryId,
+        press: &Inbound,
+        now: Duration,
+    ) -> bool {
         if !commands::is_command(&press.content.text) {
             return false;
         }
@@ -80,7 +85,7 @@ impl HeldPresses {
     }
 
     /// Removes a press that its command does not answer.
-    pub(crate) fn remove(&self, press: &DedupeKey) {
+    pub(crate) fn remove_press(&self, press: &DedupeKey) {
         self.held.lock().remove(press);
     }
 
@@ -140,7 +145,7 @@ impl Telegram {
         let key = delivery.content.reply_to.as_ref()?;
         let press = self.presses.held.lock().get(key).cloned()?;
         let Some(text) = answer_text(delivery) else {
-            self.presses.remove(key);
+            self.presses.remove_press(key);
             self.end_press(press.query, None).await;
             return None;
         };
@@ -148,7 +153,7 @@ impl Telegram {
         match self.api.call_within(clock, ANSWER_LIMIT, answer).await {
             Ok(IgnoredAny) => {}
             Err(fault) if fault.has_code(400) => {
-                self.presses.remove(key);
+                self.presses.remove_press(key);
                 tracing::debug!(error = %fault, "a press cannot be answered any more");
                 if !press.is_tried {
                     return None;
@@ -164,7 +169,7 @@ impl Telegram {
                 return Some(Err(SendError::Failed(fault.to_string())));
             }
         }
-        self.presses.remove(key);
+        self.presses.remove_press(key);
         Some(Ok(Receipt { platform_id: None }))
     }
 
