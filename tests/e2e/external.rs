@@ -162,3 +162,41 @@ fn external_program_as_a_child_serves_ten_chats_and_is_started_again() {
     });
     stop(daemon);
 }
+
+/// A program says who its owners are. So they decide about other chats only if that is configured,
+/// and never about a tool that their channel does not have.
+#[test]
+fn owners_of_a_program_decide_about_the_calls_of_other_chats_only_if_configured() {
+    let tools = "[tools.channels.external]\nallow = [\"read_file\"]\n";
+    for (key, tables, reply) in [
+        ("", "", "w1 is a question of terminal:local:me, and owners of external:files decide"),
+        ("approve_others = true\n", "", "Allowed."),
+        ("approve_others = true\n", tools, "write_file is not a tool here, because of"),
+    ] {
+        let keys = |home: &Home| {
+            let keys = child::keys_of_channel_py(home);
+            format!("{key}{keys}[tools.policy]\nwrite_file = \"ask\"\n{tables}")
+        };
+        let platform = Platform::with(keys);
+        let Platform { home, .. } = &platform;
+        let daemon = home.daemon();
+        printed(home, &["ask", "me", "write_file a.txt hello"]);
+        let open = || printed(home, &["approvals"]);
+        until("the question", || open().contains("w1").then_some(()));
+        platform.write("bob", "bob", "1", "/approve w1");
+        let said = until("the reply", || platform.answers().remove("external:files:bob"));
+        assert!(said[0].starts_with(reply), "{said:?}");
+        if reply == "Allowed." {
+            until("the file", || home.workspace().join("a.txt").exists().then_some(()));
+        } else {
+            assert!(open().contains("w1"), "{}", open());
+        }
+        platform.write("bob", "bob", "2", "/link terminal:local:me");
+        let link = until("the reply", || {
+            platform.answers().remove("external:files:bob")?.into_iter().nth(1)
+        });
+        let refusal = "terminal:local:me is a chat of another account, and owners of";
+        assert_eq!(link.starts_with(refusal), key.is_empty(), "{link}");
+        stop(daemon);
+    }
+}

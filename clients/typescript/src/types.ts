@@ -415,8 +415,10 @@ export interface Choice {
 export type ClientRole =
   /** Reads. */
   | "observer"
-  /** Writes to the agent and to chats under its own name, and decides approvals. */
+  /** Writes to the agent and to chats under its own name. */
   | "sender"
+  /** Decides about calls that wait for an approval. */
+  | "approver"
   /** Serves chats of a channel: also brings in messages of other people. */
   | "channel"
   /** Does everything. */

@@ -159,6 +159,10 @@ impl Roles for Demoted {
         Vec::new()
     }
 
+    fn may_decide_for(&self, _: &ChatAddress, _: Option<&ChatAddress>) -> bool {
+        true
+    }
+
     fn is_owners_chat(&self, _: &ChatAddress) -> bool {
         false
     }

@@ -3,7 +3,8 @@
 
 use async_trait::async_trait;
 use avocet_protocol::access::{
-    AccessControl, AccessError, Asker, ChatLink, Decision, Pairing, Person, PersonId, Role, Roles,
+    AccessControl, AccessError, Allow, Asker, ChatLink, Decision, Pairing, Person, PersonId, Role,
+    Roles,
 };
 use avocet_protocol::chat::{ChatAddress, Inbound, SessionId};
 use avocet_protocol::store::StoreError;
@@ -173,6 +174,18 @@ impl Roles for Bus {
     fn owners_chats(&self) -> Vec<ChatAddress> {
         let chats = self.access.admission.cache.read(|access| access.chats.clone()).into_iter();
         chats.map(|(chat, _)| chat).filter(|chat| self.is_owners_chat(chat)).collect()
+    }
+
+    fn may_decide_for(&self, chat: &ChatAddress, asked_in: Option<&ChatAddress>) -> bool {
+        let is_own = |other: &ChatAddress| {
+            (&chat.channel, &chat.account) == (&other.channel, &other.account)
+        };
+        asked_in.is_some_and(is_own)
+            || match self.access.admission.access_rule(chat).as_deref() {
+                Some(Allow::Local) => true,
+                Some(Allow::Listed(lists)) => !lists.decides_own_only,
+                None => false,
+            }
     }
 
     fn is_owners_chat(&self, chat: &ChatAddress) -> bool {

@@ -86,7 +86,8 @@ impl Bus {
     ) -> Result<Vec<Planned>, PublishError> {
         let notice = owner_notice(pairing);
         // Owners whose channel is gone are skipped.
-        let chats = self.owners_chats().into_iter();
+        let may_decide = |chat: &ChatAddress| self.may_decide_for(chat, Some(&pairing.chat));
+        let chats = self.owners_chats().into_iter().filter(may_decide);
         let notices = chats.filter_map(|chat| self.destinations.plan(&chat, &notice).ok());
         let notices: Vec<Planned> = notices.collect();
         let code = notices.is_empty().then_some(&pairing.code);

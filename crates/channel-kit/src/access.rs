@@ -37,6 +37,7 @@ impl<Id: Display> BotAccess<'_, Id> {
             owners: parse_ids(self.owners)?,
             roles: BTreeMap::new(),
             groups: groups.collect::<Result<_, IdError>>()?,
+            decides_own_only: false,
             pairing: self.pairing,
         }))
     }

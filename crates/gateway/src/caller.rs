@@ -28,6 +28,11 @@ impl Caller {
         Self { sender, role: ClientRole::Operator, chats: ChatPatterns::all(), methods: None }
     }
 
+    /// Returns `true` for a program that the daemon has started for a channel.
+    pub(crate) fn is_program(&self) -> bool {
+        self.sender.as_str().starts_with("program:")
+    }
+
     /// Refuses a method that the role or the list of methods excludes.
     pub(crate) fn check_method(&self, method: &MethodDescription) -> Result<(), RpcError> {
         let name = method.name;

@@ -201,8 +201,9 @@ impl ChatScope<'_> {
             };
             if let Some(open) = page.iter().find(|approval| approval.id == id) {
                 let is_own_chat = |chat| self.caller.chats.includes_chat(chat);
-                let is_own =
-                    open.chat.as_ref().is_some_and(is_own_chat) || self.reaches(&open.session);
+                // A program has no say in the other chats of a session.
+                let is_own = open.chat.as_ref().is_some_and(is_own_chat)
+                    || (!self.caller.is_program() && self.reaches(&open.session));
                 return self.check_pending(id, is_own);
             }
             after = Some(last);

@@ -53,5 +53,5 @@ impl ListParams for ListApprovals {
     }
 }
 
-method!(Decide = "approval.decide": Self => (), Sender, named_target::<Self>());
+method!(Decide = "approval.decide": Self => (), Approver, named_target::<Self>());
 method!(ListApprovals = "approval.list": Self => Vec<OpenApproval>, Observer, listed_rows::<Self>(), optional_params);

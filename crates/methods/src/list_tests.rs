@@ -42,8 +42,9 @@ fn methods_of_each_role() {
          schedule.show sessions.list sessions.options \
          sessions.search sessions.sent sessions.show status subscribe task.list task.show trace \
          usage wait\n\
-         sender: approval.decide ask ask.json attach dead.retry file.get job.cancel send \
+         sender: ask ask.json attach dead.retry file.get job.cancel send \
          sessions.branch sessions.change sessions.set_option task.cancel\n\
+         approver: approval.decide\n\
          channel: cursor.move message.withdraw publish\n\
          operator: config.check config.diff config.form config.save config.show dead.drop doctor \
          editor.attach job.submit link.add \

@@ -81,6 +81,10 @@ impl Roles for OwnerIn {
         vec![self.0.clone()]
     }
 
+    fn may_decide_for(&self, _: &ChatAddress, _: Option<&ChatAddress>) -> bool {
+        true
+    }
+
     fn is_owners_chat(&self, chat: &ChatAddress) -> bool {
         *chat == self.0
     }

@@ -226,6 +226,11 @@ pub trait Roles: fmt::Debug + Send + Sync {
     /// The private chats of owners, for questions that only owners may decide.
     fn owners_chats(&self) -> Vec<ChatAddress>;
 
+    /// Returns `true` if the owners of the account of `chat` decide about questions of the chat
+    /// `asked_in`: calls that wait for approval, strangers, links. They always do in their own account.
+    /// `None` is a turn without a chat.
+    fn may_decide_for(&self, chat: &ChatAddress, asked_in: Option<&ChatAddress>) -> bool;
+
     /// Returns `true` for the private chat of an owner. Only there does a notice have words of the
     /// program.
     fn is_owners_chat(&self, chat: &ChatAddress) -> bool;

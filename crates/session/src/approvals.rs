@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_protocol::access::{ApprovalDecision, Approvals, OpenApproval};
+use avocet_protocol::access::{ApprovalDecision, Approvals, OpenApproval, Roles};
 use avocet_protocol::chat::{ChatKind, Inbound, LoggedInbound};
 use avocet_protocol::ids::WaitId;
 use avocet_protocol::store::{CommandAction, CommandEffect, Query, StoreError, Turns};
-use avocet_protocol::tool::WaitKind;
+use avocet_protocol::tool::{Place, WaitKind};
 
-use crate::SessionParts;
 use crate::command_plan::CommandPlan;
 use crate::lane::Lanes;
+use crate::{SessionParts, people};
 
 /// Reply to `/trust`.
 pub(crate) const TRUSTED: &str = "I now trust what I have read in this conversation so far as if \
@@ -36,9 +36,8 @@ pub(crate) async fn open_calls(
 ) -> Result<String, StoreError> {
     let Inbound { address, chat, .. } = &command.message.inbound;
     let is_theirs = |open: &OpenApproval| {
-        *chat == ChatKind::Private
-            || open.session == command.message.session
-            || open.chat.as_ref() == Some(address)
+        is_of_chat(open, command)
+            || (*chat == ChatKind::Private && parts.bus.may_decide_for(address, open.chat.as_ref()))
     };
     let open = parts.query.open_approvals(OPEN_READ, None).await?;
     let open: Vec<&OpenApproval> = open.iter().filter(|open| is_theirs(open)).collect();
@@ -55,6 +54,47 @@ pub(crate) async fn open_calls(
         text.push_str(&format!("\n- and {more} more"));
     }
     Ok(text)
+}
+
+/// Returns `true` for a call of the command's own conversation or chat.
+fn is_of_chat(open: &OpenApproval, command: &LoggedInbound) -> bool {
+    open.session == command.message.session
+        || open.chat.as_ref() == Some(&command.message.inbound.address)
+}
+
+/// Replaces the plan of a decision that the author may not make in this chat: about a call of another
+/// chat, for which this account has no say, or for a tool that this channel does not have.
+pub(crate) async fn refuse_elsewhere(
+    parts: &SessionParts,
+    command: &LoggedInbound,
+    plan: CommandPlan,
+) -> Result<CommandPlan, StoreError> {
+    let CommandAction::Resolve { wait: Some(wait), .. } = &plan.action else { return Ok(plan) };
+    let found = parts.query.open_approvals(1, Some(WaitId(wait.0.saturating_sub(1)))).await?;
+    let Some(open) = found.first().filter(|open| open.id == *wait) else { return Ok(plan) };
+    if is_of_chat(open, command) {
+        return Ok(plan);
+    }
+    let Inbound { address, chat, .. } = &command.message.inbound;
+    if !parts.bus.may_decide_for(address, open.chat.as_ref()) {
+        let what = match &open.chat {
+            Some(chat) => format!("{wait} is a question of `{chat}`"),
+            None => format!("{wait} is a question of no chat"),
+        };
+        return Ok(CommandPlan::with_text(people::refuse_elsewhere(&what, address)));
+    }
+    let status = parts.query.session_status(&open.session).await?;
+    let agent = parts.agents.now().for_session(&open.session, &status);
+    let channel = Some(address.channel.clone());
+    let place = Place { channel, chat: *chat, is_editor: false, within: Vec::new() };
+    Ok(match agent.toolbox.refusal_in(&open.tool, &open.session, &place) {
+        None => plan,
+        Some(why) => CommandPlan::with_text(format!(
+            "`{}` {why}, so {wait} cannot be decided in this chat. Decide in another chat or on the \
+             command line.",
+            open.tool
+        )),
+    })
 }
 
 /// Plans `/approve`. `open` lists the open calls.

@@ -177,11 +177,13 @@ async fn plan_command(
         CommandVerb::Answer => answer_command::plan_answer(&parts.questions, argument),
         CommandVerb::Approve => {
             let open = approvals::open_calls(parts, command, "approve").await?;
-            approvals::plan_approval(argument, &open)
+            let plan = approvals::plan_approval(argument, &open);
+            approvals::refuse_elsewhere(parts, command, plan).await?
         }
         CommandVerb::Deny => {
             let open = approvals::open_calls(parts, command, "deny").await?;
-            approvals::plan_denial(argument, &open)
+            let plan = approvals::plan_denial(argument, &open);
+            approvals::refuse_elsewhere(parts, command, plan).await?
         }
         CommandVerb::Help => {
             CommandPlan::with_text(list_commands(is_owner, role >= Role::Owner, *chat))
@@ -193,7 +195,7 @@ async fn plan_command(
         CommandVerb::Job => job_command::plan_job(lanes, command, argument).await?,
         CommandVerb::Link => people::plan_link(parts, address, argument),
         CommandVerb::Memory => memory::plan_memory(parts, &message.inbound, role, argument).await?,
-        CommandVerb::Pair => people::plan_pairing(parts, sender, argument),
+        CommandVerb::Pair => people::plan_pairing(parts, &message.inbound, argument),
         CommandVerb::Mode => mode::plan_mode(parts, &message.session, argument, role).await?,
         CommandVerb::Model => model::plan_model(parts, command, argument, role).await?,
         CommandVerb::New => {

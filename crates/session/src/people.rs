@@ -2,8 +2,10 @@
 //! checked access. These commands make users only, since owners come from the command line.
 
 use avocet_bus::describe_decision;
-use avocet_protocol::access::{AccessControl, AccessError, ChatLink, Decision, Pairing, Role};
-use avocet_protocol::chat::{ChatAddress, Sender};
+use avocet_protocol::access::{
+    AccessControl, AccessError, ChatLink, Decision, Pairing, Role, Roles,
+};
+use avocet_protocol::chat::{ChatAddress, Inbound};
 use avocet_protocol::store::CommandAction;
 use avocet_text::in_one_line;
 
@@ -14,7 +16,7 @@ use crate::command_plan::CommandPlan;
 const MAX_NAME: usize = 40;
 
 /// Plans `/pair`. The card whose button was pressed becomes the decision.
-pub(crate) fn plan_pairing(parts: &SessionParts, owner: &Sender, argument: &str) -> CommandPlan {
+pub(crate) fn plan_pairing(parts: &SessionParts, command: &Inbound, argument: &str) -> CommandPlan {
     const USE: &str = "Write /pair, /pair approve CODE, or /pair deny CODE.";
     let (verb, code) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     let decision = match verb.to_ascii_lowercase().as_str() {
@@ -26,12 +28,17 @@ pub(crate) fn plan_pairing(parts: &SessionParts, owner: &Sender, argument: &str)
     if code.trim().is_empty() {
         return CommandPlan::with_text(USE);
     }
+    let Inbound { address, sender: owner, .. } = command;
     let name = in_one_line(owner.name.as_deref().unwrap_or(owner.id.as_str()), MAX_NAME);
     let by = format!("`{name}`");
     let (pairing, settled) = match parts.bus.prepare_decision(code.trim(), decision, &by) {
         Ok(decided) => decided,
         Err(error) => return CommandPlan::with_text(explain_error(&error)),
     };
+    if !parts.bus.may_decide_for(address, Some(&pairing.chat)) {
+        let what = format!("{} is a code of `{}`", pairing.code, pairing.chat);
+        return CommandPlan::with_text(refuse_elsewhere(&what, address));
+    }
     let done = describe_decision(&pairing, decision, &by);
     let nothing = format!("The code {} is no longer open.", pairing.code);
     CommandPlan::with_action(CommandAction::Decide(settled), &done, &nothing).in_place()
@@ -51,6 +58,10 @@ pub(crate) fn plan_link(parts: &SessionParts, here: &ChatAddress, argument: &str
         Ok(chat) => chat,
         Err(error) => return CommandPlan::with_text(explain_error(&AccessError::NoCode(error))),
     };
+    if !parts.bus.may_decide_for(here, Some(&chat)) {
+        let what = format!("`{chat}` is a chat of another account");
+        return CommandPlan::with_text(refuse_elsewhere(&what, here));
+    }
     let link = if remove { bus.link_of(&chat) } else { bus.new_link(here, &chat) };
     match link {
         Err(error) => CommandPlan::with_text(explain_error(&error)),
@@ -63,6 +74,17 @@ pub(crate) fn plan_link(parts: &SessionParts, here: &ChatAddress, argument: &str
             CommandPlan::with_action(CommandAction::Link(link), &done, "")
         }
     }
+}
+
+/// The reply to an owner who would decide about another account in a chat of a program. `what` names
+/// the subject.
+pub(crate) fn refuse_elsewhere(what: &str, here: &ChatAddress) -> String {
+    let ChatAddress { channel, account, .. } = here;
+    format!(
+        "{what}, and owners of `{channel}:{account}` decide about that account only, since a program says \
+         who they are. Decide in another chat or on the command line, or set `approve_others = true` in \
+         the table of this channel."
+    )
 }
 
 fn open_codes(parts: &SessionParts) -> String {

@@ -9,7 +9,7 @@ use avocet_outbox::{ChannelRegistry, Deliverer};
 use avocet_protocol::access::Roles;
 use avocet_protocol::bus::{Deliveries, Destinations};
 use avocet_protocol::chat::notices::{self, readers};
-use avocet_protocol::chat::{Choice, Content};
+use avocet_protocol::chat::{ChatAddress, Choice, Content};
 use avocet_protocol::clock::{Clock, within};
 use avocet_protocol::ids::DedupeKey;
 use avocet_protocol::ignore_result;
@@ -94,7 +94,8 @@ impl Questions {
         if !question.is_from_owner {
             let text = format!("In `{}`:\n\n{}", question.chat, content.text);
             let notice = Content { text, ..content.clone() };
-            let chats = roles.owners_chats().into_iter();
+            let may_decide = |chat: &ChatAddress| roles.may_decide_for(chat, Some(&question.chat));
+            let chats = roles.owners_chats().into_iter().filter(may_decide);
             sends.extend(chats.filter_map(|chat| channels.plan(&chat, &notice).ok()));
         }
         // Only owners can answer, and they have been asked in private.

@@ -31,6 +31,10 @@ impl Roles for FakeRoles {
         Vec::new()
     }
 
+    fn may_decide_for(&self, _: &ChatAddress, _: Option<&ChatAddress>) -> bool {
+        true
+    }
+
     fn is_owners_chat(&self, _: &ChatAddress) -> bool {
         true
     }

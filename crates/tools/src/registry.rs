@@ -342,6 +342,10 @@ impl Toolbox for ToolRegistry {
         self.specs_with_session(session, role, place)
     }
 
+    fn refusal_in(&self, tool: &str, session: &SessionId, place: &Place) -> Option<String> {
+        self.why_refused_in(tool, session, place)
+    }
+
     fn skill_allows(&self, pattern: &str, name: &str) -> bool {
         skill_allows(pattern, name)
     }

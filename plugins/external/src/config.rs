@@ -45,6 +45,10 @@ pub struct ExternalConfig {
     /// `true` to send a pairing code to strangers who write in a private chat. An owner can admit
     /// them with this code. Default: `true`.
     pub pairing: bool,
+    /// `true` to let the owners of this channel decide about questions of other channels, too: about
+    /// calls, strangers and links. The program says who they are, so permit it only to a program that
+    /// you trust with all of them. Default: `false`.
+    pub approve_others: bool,
     /// Settings of single groups, by chat id.
     pub groups: BTreeMap<String, ExternalGroup>,
     /// Characters of the longest message, from 100 to 100000. The program may set it when it
@@ -65,7 +69,8 @@ pub struct ExternalGroup {
 
 impl ChannelConfig for ExternalConfig {
     const NAME: &'static str = "external";
-    const ACCESS_KEYS: &'static [&'static str] = &["allow", "owners", "pairing", "groups"];
+    const ACCESS_KEYS: &'static [&'static str] =
+        &["allow", "owners", "pairing", "approve_others", "groups"];
     const ACCOUNTS: ChannelAccounts = ChannelAccounts::Programs;
     type Channel = External;
     type Error = Infallible;
@@ -82,7 +87,7 @@ impl ChannelConfig for ExternalConfig {
     }
 
     fn allow(&self) -> Result<Allow, IdError> {
-        let Self { allow, owners, groups, pairing, .. } = self;
+        let Self { allow, owners, groups, pairing, approve_others, .. } = self;
         let rules = |group: &ExternalGroup| {
             let allow = group.allow.as_deref().map(ids).transpose()?;
             Ok(GroupRules { allow, owner_tools: group.owner_tools })
@@ -93,6 +98,7 @@ impl ChannelConfig for ExternalConfig {
             owners: ids(owners)?,
             groups: groups.collect::<Result<_, IdError>>()?,
             pairing: *pairing,
+            decides_own_only: !approve_others,
             ..AllowLists::default()
         }))
     }
@@ -153,6 +159,7 @@ impl Default for ExternalConfig {
             allow: Vec::new(),
             owners: Vec::new(),
             pairing: true,
+            approve_others: false,
             groups: BTreeMap::new(),
             max_text: 4000,
         }
@@ -180,6 +187,7 @@ mod tests {
             owners: ids(&["bob"]),
             groups: [("#team".parse().unwrap(), rules)].into(),
             pairing: true,
+            decides_own_only: true,
             ..AllowLists::default()
         };
         assert_eq!(config.allow().unwrap(), Allow::Listed(expected));

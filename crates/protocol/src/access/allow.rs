@@ -28,6 +28,9 @@ pub struct AllowLists {
     pub groups: BTreeMap<ChatId, GroupRules>,
     /// `true` if strangers in private chats get a pairing code.
     pub pairing: bool,
+    /// `true` if its owners decide about questions of its own chats only, since a program that is not
+    /// the daemon says who they are.
+    pub decides_own_only: bool,
 }
 
 /// Exceptions from the account's rules in one group.

@@ -21,8 +21,10 @@ pub enum ClientRole {
     /// Reads.
     #[default]
     Observer,
-    /// Writes to the agent and to chats under its own name, and decides approvals.
+    /// Writes to the agent and to chats under its own name.
     Sender,
+    /// Decides about calls that wait for an approval.
+    Approver,
     /// Serves chats of a channel: also brings in messages of other people.
     Channel,
     /// Does everything.
@@ -31,7 +33,8 @@ pub enum ClientRole {
 
 impl ClientRole {
     /// In the order of declaration.
-    pub const ALL: [Self; 4] = [Self::Observer, Self::Sender, Self::Channel, Self::Operator];
+    pub const ALL: [Self; 5] =
+        [Self::Observer, Self::Sender, Self::Approver, Self::Channel, Self::Operator];
 
     /// The word in the configuration.
     #[must_use]
@@ -39,6 +42,7 @@ impl ClientRole {
         match self {
             Self::Observer => "observer",
             Self::Sender => "sender",
+            Self::Approver => "approver",
             Self::Channel => "channel",
             Self::Operator => "operator",
         }

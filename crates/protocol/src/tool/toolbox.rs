@@ -98,6 +98,12 @@ pub trait Toolbox: fmt::Debug + Send + Sync {
         self.specs(role, place)
     }
 
+    /// The reason why a tool, by the name of a call, is refused even to an owner in a place; `None` if
+    /// it may be called there, or is no tool.
+    fn refusal_in(&self, _tool: &str, _session: &SessionId, _place: &Place) -> Option<String> {
+        None
+    }
+
     /// Returns `true` if a name in the `allowed-tools` of a skill stands for the tool `name`.
     fn skill_allows(&self, pattern: &str, name: &str) -> bool {
         fits_pattern(pattern, name)

@@ -123,6 +123,8 @@ fn plan_owners_notices(
         |inbound| format!("In `{}` I was asked by `{}`:", inbound.address, inbound.sender.id),
     );
     let notice = Content { text: format!("{place}\n\n{}", prompt.text), ..prompt.clone() };
-    let chats = roles.owners_chats().into_iter();
+    let asked_in = asked.map(|inbound| &inbound.address);
+    let may_decide = |chat: &ChatAddress| roles.may_decide_for(chat, asked_in);
+    let chats = roles.owners_chats().into_iter().filter(may_decide);
     chats.filter_map(|chat| parts.channels.plan(&chat, &notice).ok()).collect()
 }

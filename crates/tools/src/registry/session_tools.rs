@@ -106,6 +106,18 @@ impl ToolRegistry {
         })
     }
 
+    /// The reason why a tool, by the name of a call, is refused even to an owner in a place.
+    pub(super) fn why_refused_in(
+        &self,
+        tool: &str,
+        session: &SessionId,
+        place: &Place,
+    ) -> Option<String> {
+        let registered = self.named_in(tool, Some(session))?;
+        let (role, trust, mode) = (Role::Owner, Trust::Full, PermissionMode::Default);
+        self.why_refused(&registered, PolicyCase { role, place, trust, mode })
+    }
+
     /// Returns the reason why a session lacks a tool of its servers; `None` for other tools.
     pub(super) fn describe_missing(
         &self,
