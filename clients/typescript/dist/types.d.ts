@@ -2121,6 +2121,11 @@ export interface ShownConfig {
     /** `true` if the daemon can replace the file. */
     is_writable: boolean;
 }
+/** `web.sign_out`: signs a browser out of the web console. */
+export interface SignOutWeb {
+    /** The id of the browser. Default: all browsers, and the links that are open. */
+    browser?: string | null;
+}
 /** A message that a turn answers. */
 export interface StartedMessage {
     /** Its number. */
@@ -2475,6 +2480,21 @@ export interface Wait {
     /** The most seconds to wait; the result then has no outcome. Default: no limit. */
     seconds?: number | null;
 }
+/** A browser that is signed in to the console. */
+export interface WebBrowser {
+    /** Its id: eight hexadecimal digits. */
+    id: string;
+    /** The person who made its link. */
+    sender: SenderId;
+    /** The name that it gave itself at its sign-in, such as `Firefox on Linux`. */
+    name: string;
+    /** The time of its sign-in. */
+    signed_in_at: Timestamp;
+    /** The end of its token. */
+    expires_at: Timestamp;
+    /** Its last request since the start of the daemon. */
+    seen_at: Timestamp | null;
+}
 /** A link that opens the console once. */
 export interface WebLink {
     /** The address, with a one-time code behind `#`. A browser sends that part to no server. */
@@ -2661,12 +2681,16 @@ export interface Methods {
         params: Wait;
         result: MessageStatus;
     };
+    "web.browsers": {
+        params: undefined;
+        result: WebBrowser[];
+    };
     "web.open": {
         params: OpenWeb | undefined;
         result: WebLink;
     };
     "web.sign_out": {
-        params: undefined;
+        params: SignOutWeb | undefined;
         result: null;
     };
 }

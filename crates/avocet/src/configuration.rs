@@ -102,7 +102,7 @@ impl Configuration {
         let memory = self.data_dir.join(MEMORY_FILES);
         let own = [self.data_dir.clone(), self.head_file.clone(), memory].into_iter();
         let prompts = self.agents.iter().filter_map(|agent| agent.prompt_file.clone());
-        let web = [self.web_key(), self.web_port(), self.data_dir.join(WEB)];
+        let web = [self.web_key(), self.web_port(), self.web_browsers(), self.data_dir.join(WEB)];
         let tokens = [self.data_dir.join(MCP_TOKENS)];
         let files = log.into_iter().chain(web).chain(tokens).chain(prompts);
         config.chain(own).chain(self.backups.clone()).chain(files).collect()
@@ -116,6 +116,11 @@ impl Configuration {
     /// Returns the file with the port that the web console has opened.
     pub(crate) fn web_port(&self) -> PathBuf {
         self.data_dir.join("web.port")
+    }
+
+    /// Returns the file with the browsers that are signed in to the web console.
+    pub(crate) fn web_browsers(&self) -> PathBuf {
+        self.data_dir.join("web.browsers")
     }
 
     /// Returns the directory for uploads of the web console.

@@ -40,7 +40,7 @@ pub use retention::RetentionConfig;
 pub use schedules::{HeartbeatConfig, ScheduleTable};
 pub use settings::{
     AttachmentsConfig, AuditConfig, ConfigSettings, DaemonConfig, LogConfig, LogDurability,
-    LogFormat, SandboxConfig, SessionsConfig, ToolsConfig,
+    LogFormat, SandboxConfig, SessionsConfig, ToolsConfig, WebConfig,
 };
 pub use shipped::{SHIPPED, ShippedProfile};
 pub use skills::SkillsConfig;

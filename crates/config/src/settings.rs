@@ -61,6 +61,8 @@ pub struct ConfigSettings {
     /// The HTTP interface for other programs. Without this table, the daemon listens on no TCP
     /// port.
     pub http: Option<Map<String, Value>>,
+    /// The web console.
+    pub web: WebConfig,
     /// Incoming webhooks of the HTTP interface, by names of your choice.
     pub hooks: Map<String, Value>,
     /// The export of turns to a collector of OpenTelemetry. Without this table, nothing is
@@ -86,11 +88,12 @@ impl ConfigSettings {
     /// # Errors
     /// The path of the first key whose value is too small, and the least value that works.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        let Self { sessions, tools, sandbox, memory, .. } = self;
+        let Self { sessions, tools, sandbox, memory, web, .. } = self;
         let max_running = u64::try_from(sessions.max_running).unwrap_or(u64::MAX);
         let limits = [
             ("sessions.max_running", max_running, "answer"),
             ("tools.approval_minutes", tools.approval_minutes, "minute"),
+            ("web.sign_in_days", u64::from(web.sign_in_days), "day"),
             ("sandbox.timeout_seconds", sandbox.timeout_seconds, "second"),
             ("sandbox.background_seconds", sandbox.background_seconds, "second"),
             ("sandbox.max_processes", sandbox.max_processes, "process"),
@@ -310,6 +313,21 @@ pub struct AttachmentsConfig {
 impl Default for AttachmentsConfig {
     fn default() -> Self {
         Self { max_megabytes: 20 }
+    }
+}
+
+/// The web console, which `avocet web` opens.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WebConfig {
+    /// Days after which a browser is signed out. A shorter time also ends earlier sign-ins.
+    /// Default: 30.
+    pub sign_in_days: u32,
+}
+
+impl Default for WebConfig {
+    fn default() -> Self {
+        Self { sign_in_days: 30 }
     }
 }
 

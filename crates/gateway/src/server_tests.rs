@@ -103,7 +103,7 @@ async fn server_errors_name_the_reason() {
              pair.approve, pair.deny, pair.list, people.list, people.remove, ping, publish, schedule.add, schedule.change, schedule.list, schedule.show, send, \
              session.servers, sessions.branch, sessions.change, sessions.delete, sessions.list, sessions.options, sessions.search, sessions.sent, \
              sessions.set_option, sessions.show, status, subscribe, subscriber.list, subscriber.remove, \
-             task.cancel, task.list, task.show, trace, usage, wait, web.open, web.sign_out",
+             task.cancel, task.list, task.show, trace, usage, wait, web.browsers, web.open, web.sign_out",
         ),
         (
             "ask.json",

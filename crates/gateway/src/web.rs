@@ -1,6 +1,6 @@
 //! The methods about the web console.
 
-use avocet_methods::{NoParams, OpenWeb, SignOutWeb, SocketMethod};
+use avocet_methods::{ListBrowsers, NoParams, OpenWeb, SignOutWeb, SocketMethod};
 use avocet_protocol::channel::WebError;
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};
@@ -25,11 +25,19 @@ impl RunMethod for OpenWeb {
     }
 }
 
-impl RunMethod for SignOutWeb {
+impl RunMethod for ListBrowsers {
     type Ports<'a> = MethodCall<'a>;
 
     async fn run(call: Self::Ports<'_>, _: NoParams) -> Answered<Self> {
-        call.parts.web.sign_out().await.map_err(refusal)?;
+        Reply::with_whole(&call.parts.web.browsers())
+    }
+}
+
+impl RunMethod for SignOutWeb {
+    type Ports<'a> = MethodCall<'a>;
+
+    async fn run(call: Self::Ports<'_>, Self { browser }: Self) -> Answered<Self> {
+        call.parts.web.sign_out(browser.as_deref()).await.map_err(refusal)?;
         Reply::with_whole(&())
     }
 }

@@ -7,10 +7,18 @@ use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use sha2::{Digest, Sha256};
+use tokio_util::sync::CancellationToken;
 
 use crate::console::Console;
 use crate::problem::Problem;
 use crate::secret_bytes::is_equal;
+
+/// A client whose token was checked.
+pub(crate) struct CheckedCaller {
+    pub(crate) caller: HttpCaller,
+    /// For a browser: fires when it is signed out.
+    pub(crate) end: Option<CancellationToken>,
+}
 
 /// The client that sent a request. The server puts it into the request after the token was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,13 +26,6 @@ pub(crate) struct HttpCaller(
     /// Its rights. The sender of its messages is `http:NAME`, or `uid:N` in the web console.
     pub(crate) Caller,
 );
-
-impl HttpCaller {
-    /// Returns `true` for a browser with a token of the web console.
-    pub(crate) fn is_browser(&self) -> bool {
-        self.0.sender.as_str().starts_with("uid:")
-    }
-}
 
 /// The digest of a client's token. Comparing digests takes the same time for every wrong token of
 /// one length, and reveals nothing about the token itself.
@@ -62,7 +63,7 @@ pub(crate) fn caller(
     request: &Parts,
     tokens: &[TokenDigest],
     console: &Console,
-) -> Result<HttpCaller, Problem> {
+) -> Result<CheckedCaller, Problem> {
     let mut values = request.headers.get_all(AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
         return Err(Problem::unauthorized(
@@ -83,14 +84,15 @@ pub(crate) fn caller(
         if is_equal(&known.digest, &digest) { Some(known.caller()) } else { found }
     });
     if let Some(caller) = known {
-        return Ok(HttpCaller(caller.clone()));
+        return Ok(CheckedCaller { caller: HttpCaller(caller.clone()), end: None });
     }
-    let sender = console.sender(token).ok_or_else(|| {
+    let signed_in = console.verify_token(token).ok_or_else(|| {
         Problem::unauthorized(
             "the token is unknown or has expired; the web console gets one from `avocet web`",
         )
     })?;
-    Ok(HttpCaller(Caller::operator(sender)))
+    let caller = HttpCaller(Caller::operator(signed_in.sender));
+    Ok(CheckedCaller { caller, end: Some(signed_in.end) })
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for HttpCaller {

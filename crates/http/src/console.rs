@@ -6,16 +6,17 @@
 //!   -> code     one use, 10 minutes, 16 open at most; memory only        (`codes.rs`)
 //!   -> link     to the open listener, else to a port that opens for it (`port_file.rs` keeps it)
 //! browser       sends the code
-//!   -> token    30 days; signed; contains the person and its end         (`tokens.rs`)
+//!   -> token    30 days; signed; contains browser, person and end        (`tokens.rs`)
+//!   -> list     of the browsers that are signed in                       (`browsers.rs`)
 //! each request  host and origin, then the token -> the rights of that person
 //! ```
 //!
 //! **A code in the link, and no token**, because links stay in histories and logs. A used code is
 //! worthless. A restart ends open codes; to ask for another link costs nothing.
 //!
-//! **No list of tokens.** The signature proves a token, so browsers stay signed in over a restart.
-//! The price: one token cannot be ended alone. Signing out removes the key, which ends all of them,
-//! the codes, and the open streams.
+//! **A signature and a list.** The signature proves a token, and the list says if its browser is still
+//! signed in. Both are files, so browsers stay signed in over a restart. Signing out one browser takes
+//! it from the list and ends its open streams. Signing out all removes the key, too, and the codes.
 //!
 //! **The key** is made by the first link, in a file that only the daemon's user can read. A crash
 //! leaves the whole file or none. Without a key, no token is valid.
@@ -24,6 +25,7 @@
 //! link opens a port on the loopback address. Later starts open the same port again while a token
 //! may be valid, so that open pages survive a restart of the daemon. Signing out ends that.
 
+mod browsers;
 mod codes;
 mod port_file;
 mod private_file;
@@ -36,7 +38,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_gateway::GatewayParts;
-use avocet_protocol::channel::{WebAsset, WebError};
+use avocet_protocol::channel::{WebAsset, WebBrowser, WebError};
 use avocet_protocol::clock::{Clock, Timestamp};
 use avocet_protocol::ids::SenderId;
 use avocet_supervise::{Group, run_blocking};
@@ -44,12 +46,14 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::guard::AllowedHost;
-use codes::{CODE_TIME, OpenCodes};
+use crate::secret_bytes::encode_hexadecimal;
+use browsers::{BrowserList, name_browser};
+use codes::{CODE_TIME, OpenCodes, random_bytes};
 use port_file::PortFile;
-use tokens::TokenKey;
+use tokens::{SignedToken, TokenKey};
 
-/// The time for which a token is valid.
-pub(crate) const TOKEN_TIME: Duration = Duration::from_hours(30 * 24);
+/// Hexadecimal digits of a browser's id.
+const ID_DIGITS: usize = 8;
 
 /// The parts of the console.
 #[derive(Debug, Clone)]
@@ -58,6 +62,10 @@ pub struct ConsoleParts {
     pub key_file: PathBuf,
     /// The file with the port that a link has opened.
     pub port_file: PathBuf,
+    /// The file with the browsers that are signed in.
+    pub browsers_file: PathBuf,
+    /// The time for which a token is valid, also that of an earlier start.
+    pub token_time: Duration,
     /// The built page.
     pub assets: &'static [WebAsset],
     /// The source of time.
@@ -71,9 +79,9 @@ pub struct Console {
     codes: Mutex<OpenCodes>,
     key: Arc<TokenKey>,
     port_file: Arc<PortFile>,
+    browsers: Arc<BrowserList>,
+    token_time: Duration,
     listening: Mutex<Listening>,
-    /// Fires when all browsers are signed out.
-    session: Mutex<CancellationToken>,
 }
 
 impl fmt::Debug for Console {
@@ -115,23 +123,35 @@ struct LinkPlace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConsoleToken {
     pub(crate) token: String,
+    /// The id of the browser.
+    pub(crate) browser: String,
     /// The person who ran `avocet web`.
     pub(crate) sender: SenderId,
     pub(crate) expires_at: Timestamp,
 }
 
+/// The person of a valid token.
+#[derive(Debug, Clone)]
+pub(crate) struct SignedIn {
+    pub(crate) sender: SenderId,
+    /// Fires when the browser is signed out.
+    pub(crate) end: CancellationToken,
+}
+
 impl Console {
     /// Makes the console, with the key of an earlier start.
     #[must_use]
-    pub fn new(ConsoleParts { key_file, port_file, assets, clock }: ConsoleParts) -> Arc<Self> {
+    pub fn new(parts: ConsoleParts) -> Arc<Self> {
+        let ConsoleParts { key_file, port_file, browsers_file, token_time, assets, clock } = parts;
         Arc::new(Self {
             clock,
             assets,
+            token_time,
+            browsers: Arc::new(BrowserList::load(browsers_file)),
             codes: Mutex::default(),
             key: Arc::new(TokenKey::load(key_file)),
             port_file: Arc::new(PortFile::new(port_file)),
             listening: Mutex::new(Listening::Closed),
-            session: Mutex::default(),
         })
     }
 
@@ -167,23 +187,58 @@ impl Console {
         self.assets
     }
 
-    /// Exchanges a code for a token; `None` if the code is unknown, used or too old.
-    pub(crate) fn redeem_code(&self, code: &str) -> Option<ConsoleToken> {
+    /// Exchanges a code for a token, and signs the browser in; `None` if the code is unknown, used or
+    /// too old. `agent` is the header `User-Agent` of the browser.
+    pub(crate) async fn redeem_code(&self, code: &str, agent: &str) -> Option<ConsoleToken> {
         let now = self.clock.now();
         let sender = self.codes.lock().redeem_code(code, now)?;
-        let expires_at = now.after(TOKEN_TIME);
-        let token = self.key.sign(&sender, expires_at)?;
-        Some(ConsoleToken { token, sender, expires_at })
+        let id = encode_hexadecimal(&random_bytes())[..ID_DIGITS].to_owned();
+        let expires_at = now.after(self.token_time);
+        let signed = SignedToken { browser: id.clone(), sender: sender.clone(), expires_at };
+        let token = self.key.sign(&signed)?;
+        let browser = WebBrowser {
+            id: id.clone(),
+            sender: sender.clone(),
+            name: name_browser(agent),
+            signed_in_at: now,
+            expires_at,
+            seen_at: Some(now),
+        };
+        let browsers = self.browsers.clone();
+        let added = in_file(move || browsers.add_browser(browser, now)).await;
+        if let Err(error) = added {
+            tracing::warn!(%error, "the browser is signed in until the daemon ends");
+        }
+        Some(ConsoleToken { token, browser: id, sender, expires_at })
     }
 
     /// Returns the person of a token; `None` if it is not a valid token of this console.
-    pub(crate) fn sender(&self, token: &str) -> Option<SenderId> {
-        self.key.sender(token, self.clock.now())
+    pub(crate) fn verify_token(&self, token: &str) -> Option<SignedIn> {
+        let now = self.clock.now();
+        let SignedToken { browser, sender, .. } = self.key.verify_token(token, now)?;
+        let end = self.browsers.see_browser(&browser, self.token_time, now)?;
+        Some(SignedIn { sender, end })
     }
 
-    /// Returns a token that fires when all browsers are signed out.
-    pub(crate) fn session(&self) -> CancellationToken {
-        self.session.lock().clone()
+    /// Returns the browsers that are signed in, the last sign-in first.
+    pub(crate) fn list_browsers(&self) -> Vec<WebBrowser> {
+        self.browsers.list_browsers(self.token_time, self.clock.now())
+    }
+
+    /// Signs out a browser.
+    ///
+    /// # Errors
+    /// There is no such browser, or the list cannot be written: the browser is still signed in.
+    pub(crate) async fn sign_out_browser(&self, id: &str) -> Result<(), WebError> {
+        let (browsers, ended) = (self.browsers.clone(), id.to_owned());
+        let removed = run_blocking(move || browsers.remove_browser(Some(&ended))).await;
+        match removed.unwrap_or_else(|panicked| Err(panicked.to_string())) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(WebError::Refused(format!(
+                "no browser {id:?} is signed in; `avocet web --browsers` lists them"
+            ))),
+            Err(error) => Err(WebError::Failed(error)),
+        }
     }
 
     /// Returns the port of an earlier start, if a browser may still have a token for it.
@@ -233,10 +288,10 @@ impl Console {
         let expires_at = self.clock.now().after(CODE_TIME);
         let (key, port_file, opened) =
             (self.key.clone(), self.port_file.clone(), self.opened_port());
+        let last_end = expires_at.after(self.token_time);
         in_file(move || {
             key.make()?;
-            let kept = opened
-                .map_or(Ok(()), |port| port_file.write_port(port, expires_at.after(TOKEN_TIME)));
+            let kept = opened.map_or(Ok(()), |port| port_file.write_port(port, last_end));
             if let Err(error) = kept {
                 tracing::warn!(error, "the web console needs a new link after a restart");
             }
@@ -254,10 +309,13 @@ impl Console {
     pub(crate) async fn sign_out_browsers(&self) -> Result<(), WebError> {
         *self.codes.lock() = OpenCodes::default();
         let (key, port_file) = (self.key.clone(), self.port_file.clone());
-        in_file(move || key.remove().and_then(|()| port_file.remove())).await?;
-        let mut session = self.session.lock();
-        std::mem::take(&mut *session).cancel();
-        Ok(())
+        let browsers = self.browsers.clone();
+        in_file(move || {
+            key.remove()?;
+            port_file.remove()?;
+            browsers.remove_browser(None).map(drop)
+        })
+        .await
     }
 
     /// Returns the port that a link has opened.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_gateway::GatewayParts;
-use avocet_protocol::channel::{WebConsole, WebError, WebLink};
+use avocet_protocol::channel::{WebBrowser, WebConsole, WebError, WebLink};
 use avocet_protocol::ids::SenderId;
 use avocet_supervise::Group;
 use tokio_util::sync::CancellationToken;
@@ -58,8 +58,15 @@ impl WebConsole for SharedConsole {
         Ok(WebLink { url: format!("{origin}/#code={code}"), expires_at })
     }
 
-    async fn sign_out(&self) -> Result<(), WebError> {
-        self.0.sign_out_browsers().await
+    fn browsers(&self) -> Vec<WebBrowser> {
+        self.0.list_browsers()
+    }
+
+    async fn sign_out(&self, browser: Option<&str>) -> Result<(), WebError> {
+        match browser {
+            Some(browser) => self.0.sign_out_browser(browser).await,
+            None => self.0.sign_out_browsers().await,
+        }
     }
 }
 

@@ -87,6 +87,8 @@ use crate::routes::{
         stored::remove_response,
         stored::show_response,
         web::login,
+        web::list_browsers,
+        web::sign_out,
     ),
     components(schemas(Problem, ErrorBody, ErrorObject, FileOrder)),
     security(("token" = [])),

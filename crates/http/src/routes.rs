@@ -28,7 +28,7 @@ use axum::routing::{MethodRouter, any, delete, get, post, put};
 use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
 
-use crate::caller::{HttpCaller, caller};
+use crate::caller::{CheckedCaller, HttpCaller, caller};
 use crate::guard::RequestedHost;
 use crate::hooks;
 use crate::mcp::McpEndpoint;
@@ -111,6 +111,8 @@ pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<Arc<HttpState>>)> {
         ("/v1/status", get(status::status)),
         ("/v1/usage", get(status::usage)),
         (web::LOGIN, post(web::login)),
+        ("/v1/web/browsers", get(web::list_browsers)),
+        ("/v1/web/browsers/{id}", delete(web::sign_out)),
     ]
 }
 
@@ -146,14 +148,15 @@ pub(crate) fn router(state: &Arc<HttpState>) -> Router {
 /// Passes a request on if its host, its origin and its token are right.
 async fn admit(State(state): State<Arc<HttpState>>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    // A sign-out after the check ends the response.
-    let session = state.access.console.session();
     match check(&state, &parts) {
-        Ok(caller) => {
-            let is_browser = caller.as_ref().is_some_and(HttpCaller::is_browser);
+        Ok(checked) => {
+            let (caller, end) = checked.map(|one| (one.caller, one.end)).unzip();
             parts.extensions.insert(caller);
             let response = next.run(Request::from_parts(parts, body)).await;
-            if is_browser && is_stream(&response) { until(response, session) } else { response }
+            match end.flatten().filter(|_| is_stream(&response)) {
+                Some(end) => until(response, end),
+                None => response,
+            }
         }
         Err(problem) => {
             tracing::debug!(path = parts.uri.path(), problem = problem.detail, "refused");
@@ -169,7 +172,7 @@ fn until(response: Response, end: CancellationToken) -> Response {
 }
 
 /// Returns the caller; `None` for an open path.
-fn check(state: &HttpState, request: &Parts) -> Result<Option<HttpCaller>, Problem> {
+fn check(state: &HttpState, request: &Parts) -> Result<Option<CheckedCaller>, Problem> {
     let host = state.access.guard.check(request)?;
     let client = request.extensions.get::<ClientAddress>();
     let is_local = host == RequestedHost::Loopback

@@ -63,7 +63,7 @@ pub use sessions::{
 };
 pub use tasks::{CancelTask, ListTasks, NamedTask, ShowTask};
 pub use touches::{CallTarget, ChatRow, ListParams, ListRows, NamesTarget, ReadTarget, Touches};
-pub use web::{OpenWeb, SignOutWeb};
+pub use web::{ListBrowsers, OpenWeb, SignOutWeb};
 
 // The parameters of these methods are types of `avocet-protocol`.
 pub use avocet_protocol::memory::ConsolidateRequest;

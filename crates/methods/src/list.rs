@@ -81,6 +81,7 @@ macro_rules! with_all_methods {
             Trace: anywhere,
             ListUsage: anywhere,
             Wait: anywhere,
+            ListBrowsers: anywhere,
             OpenWeb: anywhere,
             SignOutWeb: anywhere,
         }

@@ -51,6 +51,6 @@ fn methods_of_each_role() {
          link.list link.remove mcp.approve memory.add \
          memory.consolidate memory.forget memory.sync memory.undo pair.approve pair.deny \
          pair.list people.list people.remove schedule.add schedule.change session.servers \
-         sessions.delete subscriber.list subscriber.remove web.open web.sign_out\n"
+         sessions.delete subscriber.list subscriber.remove web.browsers web.open web.sign_out\n"
     );
 }

@@ -135,7 +135,7 @@ fn methods_by_what_they_touch() {
         link.list link.remove mcp.approve mcp.list mcp.tools memory.add memory.consolidate \
         memory.forget memory.list memory.log memory.show memory.sync memory.undo pair.approve \
         pair.deny pair.list people.list people.remove schedule.add session.servers status \
-        subscriber.list subscriber.remove usage web.open web.sign_out";
+        subscriber.list subscriber.remove usage web.browsers web.open web.sign_out";
     let expected = [
         ("events", "events.list subscribe trace"),
         ("everything", everything),

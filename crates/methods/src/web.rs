@@ -1,6 +1,6 @@
 //! The methods about the web console.
 
-use avocet_protocol::channel::WebLink;
+use avocet_protocol::channel::{WebBrowser, WebLink};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,9 +16,19 @@ pub struct OpenWeb {
     pub port: Option<u16>,
 }
 
-/// `web.sign_out`: ends all sign-ins of the web console.
+/// `web.browsers`: the browsers that are signed in to the web console, the last sign-in first.
 #[derive(Debug)]
-pub enum SignOutWeb {}
+pub enum ListBrowsers {}
+
+/// `web.sign_out`: signs a browser out of the web console.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SignOutWeb {
+    /// The id of the browser. Default: all browsers, and the links that are open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub browser: Option<String>,
+}
 
 method!(OpenWeb = "web.open": Self => WebLink, Operator, Touches::Everything, optional_params);
-method!(SignOutWeb = "web.sign_out": NoParams => (), Operator, Touches::Everything);
+method!(ListBrowsers = "web.browsers": NoParams => Vec<WebBrowser>, Operator, Touches::Everything);
+method!(SignOutWeb = "web.sign_out": Self => (), Operator, Touches::Everything, optional_params);

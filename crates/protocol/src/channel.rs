@@ -16,8 +16,8 @@ pub use capabilities::{ChannelCapabilities, OnUnknown};
 pub use config::{ChannelAccounts, ChannelConfig, ProgramConfig};
 pub use fetch_attachments::FetchAttachments;
 pub use web_console::{
-    UploadError, UploadSink, UploadedFile, Uploads, WEB_ACCOUNT, WEB_CHANNEL, WebAsset, WebConsole,
-    WebError, WebLink,
+    UploadError, UploadSink, UploadedFile, Uploads, WEB_ACCOUNT, WEB_CHANNEL, WebAsset, WebBrowser,
+    WebConsole, WebError, WebLink,
 };
 pub use webhook::{ChannelWebhook, Webhook, WebhookError};
 

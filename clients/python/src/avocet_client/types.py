@@ -2578,6 +2578,13 @@ class ShownConfig(TypedDict):
     is_writable: bool
 
 
+class SignOutWeb(TypedDict):
+    """`web.sign_out`: signs a browser out of the web console."""
+
+    # The id of the browser. Default: all browsers, and the links that are open.
+    browser: NotRequired[str | None]
+
+
 class StartedMessage(TypedDict):
     """A message that a turn answers."""
 
@@ -3021,6 +3028,23 @@ class Wait(TypedDict):
     message: MessageId
     # The most seconds to wait; the result then has no outcome. Default: no limit.
     seconds: NotRequired[int | None]
+
+
+class WebBrowser(TypedDict):
+    """A browser that is signed in to the console."""
+
+    # Its id: eight hexadecimal digits.
+    id: str
+    # The person who made its link.
+    sender: SenderId
+    # The name that it gave itself at its sign-in, such as `Firefox on Linux`.
+    name: str
+    # The time of its sign-in.
+    signed_in_at: Timestamp
+    # The end of its token.
+    expires_at: Timestamp
+    # Its last request since the start of the daemon.
+    seen_at: Timestamp | None
 
 
 class WebLink(TypedDict):

@@ -3,8 +3,9 @@
 use std::io::{self, IsTerminal};
 use std::process::{Command, Stdio};
 
-use avocet_gateway::{Client, NoParams, OpenWeb, SignOutWeb};
-use avocet_protocol::channel::WebLink;
+use avocet_gateway::{Client, ListBrowsers, NoParams, OpenWeb, SignOutWeb};
+use avocet_protocol::channel::{WebBrowser, WebLink};
+use avocet_protocol::clock::Timestamp;
 use clap::Args;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -32,9 +33,12 @@ pub(crate) struct WebArgs {
     /// 8470, or any free port.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
-    /// Sign out all browsers, and end all links.
-    #[arg(long, conflicts_with_all = ["print", "port"])]
-    sign_out: bool,
+    /// List the browsers that are signed in.
+    #[arg(long, conflicts_with_all = ["print", "port", "sign_out"])]
+    browsers: bool,
+    /// Sign out a browser by its id. Without an id: sign out all browsers, and end all links.
+    #[arg(long, value_name = "ID", num_args = 0..=1, conflicts_with_all = ["print", "port"])]
+    sign_out: Option<Option<String>>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -53,10 +57,15 @@ pub(crate) async fn run(context: &CommandContext, web: WebArgs) -> Result<Exit, 
             return Err(Failure::new(Exit::NoDaemon, message));
         }
     };
-    if web.sign_out {
-        client.call::<SignOutWeb>(&NoParams {}).await?;
-        return print_result(web.json, &json!({ "signed_out": true }), || {
-            "all browsers are signed out; `avocet web` makes a new link\n".to_owned()
+    if web.browsers {
+        let browsers = client.call::<ListBrowsers>(&NoParams {}).await?;
+        return print_result(web.json, &browsers, || list_browsers(&browsers, context));
+    }
+    if let Some(browser) = web.sign_out {
+        client.call::<SignOutWeb>(&SignOutWeb { browser: browser.clone() }).await?;
+        return print_result(web.json, &json!({ "signed_out": true }), || match browser {
+            Some(browser) => format!("the browser {browser} is signed out\n"),
+            None => "all browsers are signed out; `avocet web` makes a new link\n".to_owned(),
         });
     }
     show_link(context, &client, &web).await
@@ -65,7 +74,27 @@ pub(crate) async fn run(context: &CommandContext, web: WebArgs) -> Result<Exit, 
 /// Returns `true` if a person reads the output, and can answer a question.
 fn may_ask(web: &WebArgs) -> bool {
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
-    is_terminal && !web.sign_out && !web.json
+    is_terminal && web.sign_out.is_none() && !web.browsers && !web.json
+}
+
+/// Formats the list of browsers, one per line.
+fn list_browsers(browsers: &[WebBrowser], context: &CommandContext) -> String {
+    if browsers.is_empty() {
+        return "no browser is signed in; `avocet web` makes a link\n".to_owned();
+    }
+    let now = context.clock.now();
+    let lines = browsers.iter().map(|browser| {
+        let WebBrowser { id, name, sender, signed_in_at, expires_at, seen_at } = browser;
+        let ago = |time: Timestamp| format_span(time.until(now).as_secs());
+        let left = format_span(now.until(*expires_at).as_secs());
+        let seen = match seen_at {
+            Some(time) => format!("last request {} ago", ago(*time)),
+            None => "no request since the start of the daemon".to_owned(),
+        };
+        let signed_in = ago(*signed_in_at);
+        format!("{id}  {name}, {sender}: signed in {signed_in} ago, for {left} more; {seen}\n")
+    });
+    lines.collect()
 }
 
 /// Runs a daemon until a signal stops it, and opens its console.

@@ -131,6 +131,10 @@ impl AnsweringParts {
         let console = Console::new(ConsoleParts {
             key_file: configuration.web_key(),
             port_file: configuration.web_port(),
+            browsers_file: configuration.web_browsers(),
+            token_time: Duration::from_hours(
+                24 * u64::from(configuration.settings.web.sign_in_days),
+            ),
             assets: avocet_web::assets(),
             clock: clock.clone(),
         });

@@ -54,6 +54,13 @@ async fn web_sign_out_reaches_the_console() {
     let world = World::new();
     let () = world.client().await.request("web.sign_out", &json!({})).await.unwrap();
     assert_eq!(*world.daemon.signed_out.lock(), 1);
+    let connection = world.client().await;
+    let browsers: Value = connection.request("web.browsers", &json!({})).await.unwrap();
+    let id = &browsers[0]["id"];
+    let () = connection.request("web.sign_out", &json!({ "browser": id })).await.unwrap();
+    assert_eq!(*world.daemon.signed_out.lock(), 2);
+    let unknown = connection.request::<Value>("web.sign_out", &json!({ "browser": "x" })).await;
+    assert_eq!(refused(unknown).0, RpcError::PARAMS);
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use avocet_protocol::access::Trust;
 use avocet_protocol::bus::{ProgramFile, ProgramFiles};
 use avocet_protocol::channel::{
     AddressFile, FetchAddress, FetchError, UploadError, UploadSink, UploadedFile, Uploads,
-    WEB_CHANNEL, WebConsole, WebError, WebLink,
+    WEB_CHANNEL, WebBrowser, WebConsole, WebError, WebLink,
 };
 use avocet_protocol::chat::{Attachment, AttachmentKind, AttachmentSource, ChatAddress};
 use avocet_protocol::clock::Timestamp;
@@ -21,6 +21,8 @@ use super::FakeDaemon;
 
 /// The port that another program uses.
 pub const TAKEN_PORT: u16 = 22;
+/// The only browser that is signed in.
+const BROWSER: &str = "0123abcd";
 /// The most bytes of an upload. An upload that begins with `full` fails, as on a full disk.
 pub const UPLOAD_LIMIT: u64 = 2 * 1024 * 1024;
 
@@ -53,7 +55,17 @@ impl WebConsole for FakeDaemon {
         Ok(WebLink { url, expires_at: Timestamp(600_000) })
     }
 
-    async fn sign_out(&self) -> Result<(), WebError> {
+    fn browsers(&self) -> Vec<WebBrowser> {
+        let (name, signed_in_at) = ("Firefox on Linux".to_owned(), Timestamp(1000));
+        let sender = SenderId::parse("uid:1000").unwrap();
+        let (id, seen_at) = (BROWSER.to_owned(), Some(Timestamp(2000)));
+        vec![WebBrowser { id, sender, name, signed_in_at, expires_at: Timestamp(9000), seen_at }]
+    }
+
+    async fn sign_out(&self, browser: Option<&str>) -> Result<(), WebError> {
+        if browser.is_some_and(|id| id != BROWSER) {
+            return Err(WebError::Refused("no such browser is signed in".to_owned()));
+        }
         *self.signed_out.lock() += 1;
         Ok(())
     }

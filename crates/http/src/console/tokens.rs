@@ -1,6 +1,5 @@
-//! Signed tokens of browsers. A token contains its person and its end, so it stays valid after a
-//! restart, and the daemon keeps no list of tokens. Its form is `web.END.PERSON.SIGNATURE`, with the
-//! end in milliseconds since 1970.
+//! Signed tokens of browsers. A token contains its browser, its person and its end. Its form is
+//! `web.END.BROWSER.PERSON.SIGNATURE`, with the end in milliseconds since 1970.
 
 use std::fmt;
 use std::fs;
@@ -22,6 +21,15 @@ use crate::secret_bytes::{decode_hexadecimal, encode_hexadecimal};
 const KIND: &str = "web";
 /// Bytes of a key.
 const KEY_BYTES: usize = 32;
+
+/// What a token with the right signature says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SignedToken {
+    /// The id of the browser.
+    pub(super) browser: String,
+    pub(super) sender: SenderId,
+    pub(super) expires_at: Timestamp,
+}
 
 /// The key that signs tokens, and its file.
 pub(super) struct TokenKey {
@@ -86,21 +94,24 @@ impl TokenKey {
     }
 
     /// Makes a token; `None` without a key.
-    pub(super) fn sign(&self, sender: &SenderId, expires_at: Timestamp) -> Option<String> {
-        let signed = format!("{KIND}.{}.{sender}", expires_at.0);
+    pub(super) fn sign(&self, token: &SignedToken) -> Option<String> {
+        let SignedToken { browser, sender, expires_at } = token;
+        let signed = format!("{KIND}.{}.{browser}.{sender}", expires_at.0);
         let mac = self.mac.lock().clone()?.chain_update(signed.as_bytes());
         Some(format!("{signed}.{}", encode_hexadecimal(&mac.finalize().into_bytes())))
     }
 
-    /// Returns the person of a valid token.
-    pub(super) fn sender(&self, token: &str, now: Timestamp) -> Option<SenderId> {
+    /// Returns what a token says; `None` if its signature is wrong, or it has ended.
+    pub(super) fn verify_token(&self, token: &str, now: Timestamp) -> Option<SignedToken> {
         let (signed, signature) = token.rsplit_once('.')?;
         let mac = self.mac.lock().clone()?.chain_update(signed.as_bytes());
         // The comparison takes the same time for every wrong signature.
         mac.verify_slice(&decode_hexadecimal(signature)?).ok()?;
-        let (expires_at, sender) = signed.strip_prefix(KIND)?.strip_prefix('.')?.split_once('.')?;
+        let (expires_at, rest) = signed.strip_prefix(KIND)?.strip_prefix('.')?.split_once('.')?;
+        let (browser, sender) = rest.split_once('.')?;
         let expires_at = Timestamp(expires_at.parse().ok()?);
-        (now < expires_at).then(|| SenderId::parse(sender).ok())?
+        let sender = SenderId::parse(sender).ok().filter(|_| now < expires_at)?;
+        Some(SignedToken { browser: browser.to_owned(), sender, expires_at })
     }
 }
 
@@ -142,41 +153,44 @@ mod tests {
         TokenKey::load(directory.path().join("web.key"))
     }
 
-    fn person() -> SenderId {
-        SenderId::parse("uid:1000").unwrap()
+    fn signed() -> SignedToken {
+        let sender = SenderId::parse("uid:1000").unwrap();
+        SignedToken { browser: "1a2b".to_owned(), sender, expires_at: END }
     }
 
     #[test]
     fn key_is_made_once_for_the_owner_alone_and_survives_a_restart() {
         let directory = TempDir::new().unwrap();
         let first = key(&directory);
-        assert_eq!(first.sign(&person(), END), None, "a token needs a key");
+        assert_eq!(first.sign(&signed()), None, "a token needs a key");
         first.make().unwrap();
         first.make().unwrap();
         let file = fs::metadata(&first.file).unwrap();
         assert_eq!((file.mode() & 0o777, file.len()), (0o600, 32));
-        let token = first.sign(&person(), END).unwrap();
-        assert_eq!(key(&directory).sender(&token, Timestamp(0)), Some(person()));
+        let token = first.sign(&signed()).unwrap();
+        assert_eq!(key(&directory).verify_token(&token, Timestamp(0)), Some(signed()));
         first.remove().unwrap();
         first.remove().unwrap();
         for key in [first, key(&directory)] {
-            assert_eq!(key.sender(&token, Timestamp(0)), None, "signed out");
+            assert_eq!(key.verify_token(&token, Timestamp(0)), None, "signed out");
             key.make().unwrap();
-            assert_eq!(key.sender(&token, Timestamp(0)), None, "another key");
+            assert_eq!(key.verify_token(&token, Timestamp(0)), None, "another key");
         }
     }
 
     #[test]
-    fn sender_refuses_changed_and_expired_tokens() {
+    fn verify_token_refuses_changed_and_expired_tokens() {
         let directory = TempDir::new().unwrap();
         let key = key(&directory);
         key.make().unwrap();
-        let token = key.sign(&person(), END).unwrap();
-        assert_eq!(key.sender(&token, Timestamp(END.0 - 1)), Some(person()));
-        assert_eq!(key.sender(&token, END), None, "expired");
+        let token = key.sign(&signed()).unwrap();
+        assert_eq!(key.verify_token(&token, Timestamp(END.0 - 1)), Some(signed()));
+        assert_eq!(key.verify_token(&token, END), None, "expired");
         let (signed, signature) = token.rsplit_once('.').unwrap();
         for changed in [
             token.replace("uid:1000", "uid:0"),
+            token.replace("1a2b", "1a2c"),
+            token.replace("1a2b.", ""),
             token.replace("5000", "9000"),
             token.replace("web.", "wob."),
             format!("{signed}."),
@@ -187,7 +201,7 @@ mod tests {
             String::new(),
             ".".to_owned(),
         ] {
-            assert_eq!(key.sender(&changed, Timestamp(0)), None, "{changed}");
+            assert_eq!(key.verify_token(&changed, Timestamp(0)), None, "{changed}");
         }
     }
 
@@ -200,6 +214,6 @@ mod tests {
         assert!(error.contains("has 5 bytes") && error.contains("--sign-out"), "{error}");
         key.remove().unwrap();
         key.make().unwrap();
-        assert!(key.sign(&person(), END).is_some());
+        assert!(key.sign(&signed()).is_some());
     }
 }

@@ -3,19 +3,23 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use avocet_gateway::{ListBrowsers, SignOutWeb};
 use avocet_protocol::channel::WebAsset;
 use axum::Json;
 use axum::extract::State;
 use axum::http::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    HeaderName, HeaderValue, IF_NONE_MATCH, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
+    HeaderName, HeaderValue, IF_NONE_MATCH, REFERRER_POLICY, USER_AGENT, VARY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
+use crate::caller::HttpCaller;
 use crate::console::ConsoleToken;
 use crate::input::{JsonBody, PathPart};
 use crate::problem::Problem;
@@ -144,6 +148,8 @@ pub(crate) struct WebLogin {
 pub(crate) struct WebSession {
     /// The token for the header Authorization.
     token: String,
+    /// The id of the browser in the list of browsers.
+    browser: String,
     /// The sender of the messages that are sent with it.
     sender: String,
     /// Its end, in milliseconds since 1970.
@@ -157,15 +163,44 @@ pub(crate) struct WebSession {
 )]
 pub(crate) async fn login(
     State(state): State<Arc<HttpState>>,
+    headers: HeaderMap,
     JsonBody(WebLogin { code }): JsonBody<WebLogin>,
 ) -> Result<Response, Problem> {
-    let redeemed = state.access.console.redeem_code(&code).ok_or_else(|| {
+    let agent = headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let redeemed = state.access.console.redeem_code(&code, agent).await.ok_or_else(|| {
         Problem::unauthorized(
             "the code is unknown, used or older than 10 minutes; run `avocet web` again",
         )
     })?;
-    let ConsoleToken { token, sender, expires_at } = redeemed;
+    let ConsoleToken { token, browser, sender, expires_at } = redeemed;
     let sender = sender.as_str().to_owned();
-    let session = WebSession { token, sender, expires_at: expires_at.0 };
+    let session = WebSession { token, browser, sender, expires_at: expires_at.0 };
     Ok(([(CACHE_CONTROL, "no-store")], Json(session)).into_response())
+}
+
+/// List the browsers that are signed in, the last sign-in first.
+#[utoipa::path(
+    get, path = "/v1/web/browsers", tag = "web console",
+    responses((status = 200, description = "The browsers"), Problem),
+)]
+pub(crate) async fn list_browsers(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+) -> Result<Json<Value>, Problem> {
+    state.call::<ListBrowsers>(&caller, json!({})).await.map(Json)
+}
+
+/// Sign out a browser.
+#[utoipa::path(
+    delete, path = "/v1/web/browsers/{id}", tag = "web console",
+    params(("id" = String, Path, pattern = "^[0-9a-f]{8}$", description = "The id in the list of browsers")),
+    responses((status = 204, description = "Its token is no longer valid"), Problem),
+)]
+pub(crate) async fn sign_out(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    PathPart(id): PathPart<String>,
+) -> Result<StatusCode, Problem> {
+    state.call::<SignOutWeb>(&caller, json!({ "browser": id })).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::world::{GZIPPED_STYLE, TestRequest, World, console};
-use crate::console::{Console, TOKEN_TIME};
+use super::world::{GZIPPED_STYLE, TOKEN_TIME, TestRequest, World, console};
+use crate::console::Console;
 
 const TEN_MINUTES: Duration = Duration::from_mins(10);
 
@@ -219,7 +219,7 @@ async fn foreign_token(directory: &TempDir, clock: &Arc<ManualClock>) -> String 
     let console = console(directory, clock);
     console.listens("127.0.0.1:1".parse().unwrap(), &[]);
     let link = console.port().open(&person(), None).await.unwrap();
-    console.redeem_code(&code(&link)).unwrap().token
+    console.redeem_code(&code(&link), "").await.unwrap().token
 }
 
 #[tokio::test]
@@ -227,20 +227,46 @@ async fn token_outlives_its_console_and_ends_with_a_sign_out() {
     let world = World::new();
     let token = world.token().await;
     let restarted = console(&world.directory, &world.clock);
-    assert_eq!(restarted.sender(&token), Some(person()));
+    assert_eq!(restarted.verify_token(&token).unwrap().sender, person());
     let unused = world.link().await;
     let mut stream = HttpConnection::open(world.server).await;
     let head = vec![format!("Host: {}", world.server), format!("Authorization: Bearer {token}")];
     let line = "GET /v1/sessions/terminal:local:a/stream";
     stream.write(&TestRequest { line, head, body: "" }.bytes()).await;
     assert_eq!(stream.head().await.status, 200);
-    world.console.port().sign_out().await.unwrap();
+    world.console.port().sign_out(None).await.unwrap();
     assert_eq!(stream.event().await, None, "the stream of a signed-out browser ends");
     assert_eq!(world.with_token("GET /v1/sessions", &token, "").await.status, 401);
     assert_eq!(world.login(&code(&unused)).await.status, 401);
     let again = world.token().await;
     assert_eq!(world.with_token("GET /v1/sessions", &again, "").await.status, 200);
     assert_eq!(world.with_token("GET /v1/sessions", &token, "").await.status, 401);
+}
+
+#[tokio::test]
+async fn browser_that_is_signed_out_alone_loses_its_token_and_its_stream() {
+    let world = World::new();
+    let (one, other) = (world.token().await, world.token().await);
+    let listed = world.console.list_browsers();
+    assert_eq!(listed.len(), 2);
+    assert_eq!(
+        (listed[0].name.as_str(), &listed[0].sender),
+        ("a browser without a name", &person())
+    );
+    let mut stream = HttpConnection::open(world.server).await;
+    let head = vec![format!("Host: {}", world.server), format!("Authorization: Bearer {other}")];
+    let line = "GET /v1/sessions/terminal:local:a/stream";
+    stream.write(&TestRequest { line, head, body: "" }.bytes()).await;
+    assert_eq!(stream.head().await.status, 200);
+    // The last sign-in is the first of the list.
+    world.console.port().sign_out(Some(&listed[0].id)).await.unwrap();
+    assert_eq!(stream.event().await, None, "the stream of the signed-out browser ends");
+    assert_eq!(world.with_token("GET /v1/sessions", &other, "").await.status, 401);
+    assert_eq!(world.with_token("GET /v1/sessions", &one, "").await.status, 200);
+    let again = world.console.port().sign_out(Some(&listed[0].id)).await.unwrap_err();
+    assert!(again.to_string().contains("avocet web --browsers"), "{again}");
+    let restarted = console(&world.directory, &world.clock);
+    assert!(restarted.verify_token(&other).is_none() && restarted.verify_token(&one).is_some());
 }
 
 #[tokio::test]
@@ -335,7 +361,7 @@ async fn console_opens_its_port_again_while_a_browser_may_be_signed_in() {
     let other = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
     let third = Start::new(&directory, &clock);
     assert_ne!(third.origin(None).await, origin, "another program uses the port");
-    third.console.port().sign_out().await.unwrap();
+    third.console.port().sign_out(None).await.unwrap();
     third.group.cancel_tasks();
     drop(other);
 

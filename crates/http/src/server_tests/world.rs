@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_gateway::testing::FakeDaemon;
@@ -71,10 +72,22 @@ pub(super) const ASSETS: &[WebAsset] = &[
     },
 ];
 
+/// The time for which a token is valid.
+pub(super) const TOKEN_TIME: Duration = Duration::from_hours(30 * 24);
+
 /// A console with its key in this directory.
 pub(super) fn console(directory: &TempDir, clock: &Arc<ManualClock>) -> Arc<Console> {
-    let [key_file, port_file] = ["web.key", "web.port"].map(|name| directory.path().join(name));
-    Console::new(ConsoleParts { key_file, port_file, assets: ASSETS, clock: clock.clone() })
+    let files = ["web.key", "web.port", "web.browsers"].map(|name| directory.path().join(name));
+    let [key_file, port_file, browsers_file] = files;
+    let (token_time, clock) = (TOKEN_TIME, clock.clone());
+    Console::new(ConsoleParts {
+        key_file,
+        port_file,
+        browsers_file,
+        token_time,
+        assets: ASSETS,
+        clock,
+    })
 }
 
 /// An endpoint of a channel, whose header has to be `coo`.

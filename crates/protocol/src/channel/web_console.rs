@@ -24,6 +24,24 @@ pub struct WebLink {
     pub expires_at: Timestamp,
 }
 
+/// A browser that is signed in to the console.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WebBrowser {
+    /// Its id: eight hexadecimal digits.
+    pub id: String,
+    /// The person who made its link.
+    pub sender: SenderId,
+    /// The name that it gave itself at its sign-in, such as `Firefox on Linux`.
+    pub name: String,
+    /// The time of its sign-in.
+    pub signed_in_at: Timestamp,
+    /// The end of its token.
+    pub expires_at: Timestamp,
+    /// Its last request since the start of the daemon.
+    #[serde(default)]
+    pub seen_at: Option<Timestamp>,
+}
+
 /// The reason why the console does not open.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WebError {
@@ -46,11 +64,15 @@ pub trait WebConsole: fmt::Debug + Send + Sync {
     /// [`WebError`] names the fault and its correction.
     async fn open(&self, sender: &SenderId, port: Option<u16>) -> Result<WebLink, WebError>;
 
-    /// Ends all codes and all tokens of the console.
+    /// The browsers that are signed in, the last sign-in first.
+    fn browsers(&self) -> Vec<WebBrowser>;
+
+    /// Signs out a browser. Without an id, it signs out all of them and ends all codes.
     ///
     /// # Errors
-    /// [`WebError::Failed`]: the tokens are still valid.
-    async fn sign_out(&self) -> Result<(), WebError>;
+    /// [`WebError::Refused`] if there is no such browser. [`WebError::Failed`]: the tokens are still
+    /// valid.
+    async fn sign_out(&self, browser: Option<&str>) -> Result<(), WebError>;
 }
 
 /// A file of the built console.

@@ -1,10 +1,11 @@
 /** The exchange of a one-time code for a token. */
 
-import { post, setToken } from "./api.js";
+import { ApiError, path, post, remove, setToken } from "./api.js";
 import { Store } from "./store.js";
 import type { Login } from "./types.js";
 
 const SENDER_KEY = "avocet.sender";
+const BROWSER_KEY = "avocet.browser";
 
 /** The code that has to be exchanged. */
 export const loginCode = new Store<string | null>(null);
@@ -34,12 +35,34 @@ export async function logIn(code: string): Promise<void> {
   try {
     const login = await post<Login>("/v1/web/login", { code }, { isAnonymous: true });
     localStorage.setItem(SENDER_KEY, login.sender);
+    localStorage.setItem(BROWSER_KEY, login.browser);
     setToken(login.token);
   } catch (error) {
     loginError.set(error);
   } finally {
     loginCode.set(null);
   }
+}
+
+/** Signs this browser out. The daemon also ends its token, if it can be reached. */
+export async function logOut(): Promise<void> {
+  const id = localStorage.getItem(BROWSER_KEY);
+  try {
+    if (id !== null) {
+      await remove(path("web", "browsers", id));
+    }
+  } catch (error) {
+    if (!(error instanceof ApiError)) {
+      throw error;
+    }
+  } finally {
+    setToken(null);
+  }
+}
+
+/** Returns `true` for the id of this browser. */
+export function isOwnBrowser(id: string): boolean {
+  return id === localStorage.getItem(BROWSER_KEY);
 }
 
 /** Returns `true` for the sender of the messages that are sent in this browser. */

@@ -7,9 +7,23 @@ export type * from "../../../../clients/typescript/src/types.js";
 /** The answer of `POST /v1/web/login`. */
 export interface Login {
   token: string;
+  /** The id of this browser. */
+  browser: string;
   /** The sender of the messages that are sent with the token. */
   sender: SenderId;
   expires_at: Timestamp;
+}
+
+/** An entry of `GET /v1/web/browsers`. */
+export interface WebBrowser {
+  id: string;
+  /** The person who made its link. */
+  sender: SenderId;
+  name: string;
+  signed_in_at: Timestamp;
+  expires_at: Timestamp;
+  /** Its last request since the start of the daemon. */
+  seen_at: Timestamp | null;
 }
 
 /** The answer of `POST /v1/files`, and an entry of `attachments` in `POST /v1/messages`. */

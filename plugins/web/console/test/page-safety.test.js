@@ -73,6 +73,22 @@ scenario("sign-out forgets the token in all tabs", async (t, tested, options) =>
   assertNoProblems(page);
 });
 
+scenario("the view Health lists the browsers and signs another one out", async (t, tested, options) => {
+  const page = await tested.open(t, options);
+  const other = await tested.open(t, options);
+  await visit(page, "health");
+  const rows = page.getByRole("table", { name: "Browsers that are signed in" }).getByRole("row").filter({ hasText: "Chrome" });
+  const another = rows.filter({ hasNotText: "this one" });
+  await another.first().waitFor();
+  assert.equal(await rows.filter({ hasText: "this one" }).count(), 1);
+  // The first row is the last sign-in.
+  await another.first().getByRole("button", { name: /^Sign out/ }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await other.getByText("avocet web", { exact: true }).waitFor();
+  assertNoProblems(page);
+});
+
 scenario("a token that the daemon has ended leads to the sign-in", async (t, tested, options) => {
   const page = await tested.open(t, options);
   await tested.home.run("web", "--sign-out");

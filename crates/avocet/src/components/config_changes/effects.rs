@@ -64,6 +64,7 @@ pub(crate) const EFFECTS: &[(&str, ReloadEffect)] = &[
     ("tools.web_search", Live),
     ("tools", Restart),
     ("transcription", Live),
+    ("web", Restart),
 ];
 
 /// The changed keys by their effect.

@@ -1,7 +1,7 @@
-import { setToken } from "../api.js";
 import { useApprovals } from "../approvals/open.js";
 import { Button, ConfirmButton, Icon, IconButton } from "../parts/index.js";
 import { newChat } from "../chat/names.js";
+import { logOut } from "../login.js";
 import { href } from "../router.js";
 import { routes, type RouteEntry } from "../routes.js";
 import { RecentChats } from "./RecentChats.js";
@@ -57,7 +57,7 @@ export function Sidebar({ active, onLeave, onHelp }: Props) {
           question="Sign out of this browser?"
           details={<>To come back, run <code>avocet web</code> again.</>}
           confirm="Sign out"
-          action={async () => setToken(null)}
+          action={logOut}
         />
       </footer>
     </aside>

@@ -3,6 +3,7 @@ import { count } from "../format.js";
 import { useLoad } from "../hooks.js";
 import { Button, Loaded, Page, Table, type Column } from "../parts/index.js";
 import type { DaemonStatus, Ignored } from "../types.js";
+import { Browsers } from "./health/Browsers.js";
 import { Findings } from "./health/Findings.js";
 import {
   channelFinding,
@@ -52,6 +53,7 @@ function Status({ status }: { status: DaemonStatus }) {
       <p class={`verdict ${faults > 0 ? "bad" : hasWarnings ? "warn" : "good"}`} role="status">{verdict(faults, hasWarnings)}</p>
       <Findings title="Warnings" findings={warnings} />
       <div class="health">{sections.map((section) => <Findings key={section.title} {...section} />)}</div>
+      <Browsers />
       <IgnoredUpdates rows={log.ignored} />
     </>
   );
