@@ -49,7 +49,7 @@ def parse(event: Any) -> Message | None:
     sender, event_id = event.get("sender"), event.get("event_id")
     if not (ids.is_id("user", sender) and ids.is_id("event", event_id)) or "state_key" in event:
         return None
-    message = Message(str(event_id), str(sender), written_at=_time(event.get("origin_server_ts")))
+    message = Message(str(event_id), str(sender), written_at=parse_time(event))
     _relate(message, content)
     if message.corrects is not None:
         content = mapping(content.get("m.new_content"))
@@ -103,7 +103,9 @@ def _mentions(content: dict[str, Any]) -> set[str] | None:
     return {user for user in sequence(mentions.get("user_ids")) if isinstance(user, str)}
 
 
-def _time(value: Any) -> int | None:
+def parse_time(event: dict[str, Any]) -> int | None:
+    """Return the time of an event, in milliseconds since 1970; `None` if it has none."""
+    value = event.get("origin_server_ts")
     is_time = isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**52
     return value if is_time else None
 

@@ -12,7 +12,7 @@ from avocet_client import AvocetError, Channel, ErrorCode
 
 from . import ids
 from .backoff import Backoff
-from .events import Message, find_redacted, mapping, parse, sequence
+from .events import Message, find_redacted, mapping, parse, parse_time, sequence
 from .homeserver import POLL_SECONDS, TRANSIENT, Homeserver, MatrixError, path
 from .rooms import Room, Rooms
 from .send import NotTaken, Own, Refused, Sender, Unknown
@@ -68,6 +68,8 @@ class Origin:
 
     sender: str
     thread: str | None
+    # The event that it edits.
+    corrects: str | None = None
 
 
 @dataclass
@@ -276,7 +278,7 @@ class Receiver:
                 room.apply(event)
                 return None
             if (target := find_redacted(event)) is not None:
-                return None if target in self._own else Redaction(target)
+                return await self._redacted(room, event, target)
             return await self._wanted(room, event)
         except (MatrixError, AvocetError, *TRANSIENT):
             raise
@@ -366,6 +368,33 @@ class Receiver:
             if origin is None or origin.sender != message.sender:
                 return None
             message.thread = origin.thread
+            self._remember(message.event, Origin(message.sender, origin.thread, message.corrects))
+        return await self._addressed(room, message)
+
+    async def _redacted(
+        self, room: Room, event: dict[str, Any], target: str
+    ) -> Message | Redaction | None:
+        """Return what a redaction changes: it deletes a message, or takes back an edit of one."""
+        if target in self._own:
+            return None
+        edit = self._origins.pop(target, None)
+        if edit is None or edit.corrects is None or not ids.is_id("event", event.get("event_id")):
+            return Redaction(target)
+        left = [key for key, one in self._origins.items() if one.corrects == edit.corrects]
+        for key in (*reversed(left), edit.corrects):
+            found = await self._read_event(room.id, key)
+            if found is None:
+                log.warning("%s: cannot read the text before the deleted edit %s", room.id, target)
+                return None
+            # An event that was deleted, too, has no text.
+            if (message := parse(found)) is not None:
+                message.event, message.corrects = event["event_id"], edit.corrects
+                message.thread, message.written_at = edit.thread, parse_time(event)
+                return await self._addressed(room, message) or Redaction(edit.corrects)
+        return Redaction(edit.corrects)
+
+    async def _addressed(self, room: Room, message: Message) -> Message | None:
+        """Return the message without the address of the agent; `None` if it is for others."""
         if (
             not room.is_private
             and self._settings.mention
@@ -402,15 +431,8 @@ class Receiver:
         if event in self._own:
             return Origin(self._user, None)
         if event not in self._origins:
-            try:
-                found = await self._server.until_answered(
-                    lambda: self._server.once("GET", path("rooms", room, "event", event)),
-                    f"read an earlier message of {room}",
-                    MOST_FAULTS,
-                )
-            except MatrixError as error:
-                if error.ends_access:
-                    raise
+            found = await self._read_event(room, event)
+            if found is None:
                 return None
             relates = mapping(mapping(found.get("content")).get("m.relates_to"))
             thread = relates.get("event_id") if relates.get("rel_type") == "m.thread" else None
@@ -418,6 +440,19 @@ class Receiver:
             thread = thread if ids.is_id("event", thread) else None
             self._remember(event, Origin(sender if isinstance(sender, str) else "", thread))
         return self._origins.get(event)
+
+    async def _read_event(self, room: str, event: str) -> dict[str, Any] | None:
+        """Return an earlier event; `None` if the homeserver does not show it."""
+        try:
+            return await self._server.until_answered(
+                lambda: self._server.once("GET", path("rooms", room, "event", event)),
+                f"read an earlier message of {room}",
+                MOST_FAULTS,
+            )
+        except MatrixError as error:
+            if error.ends_access:
+                raise
+            return None
 
     async def _tell_encrypted(self, room: Room) -> None:
         """Say once in a room that encrypted messages cannot be read.

@@ -159,17 +159,38 @@ class FakeHomeserver:
             room, {"type": "m.room.message", "sender": sender, "content": content}
         )
 
+    async def edit(self, room: str, sender: str, target: str, text: str) -> str:
+        """Send the edit of a message."""
+        relation = {"rel_type": "m.replace", "event_id": target}
+        content = {"msgtype": "m.text", "body": text}
+        more = {"m.relates_to": relation, "m.new_content": content}
+        return await self.say(room, sender, f"* {text}", **more)
+
+    async def redact(self, room: str, sender: str, target: str) -> str:
+        """Delete a message or an edit."""
+        event = {"type": "m.room.redaction", "sender": sender, "content": {}, "redacts": target}
+        return await self.add(room, event)
+
     async def add(self, room: str, event: Json) -> str:
         """Add an event to a room and wake the waiting requests."""
         self._position += 1
         event_id = event.get("event_id") or f"$event{self._position:06}_{'x' * 30}"
         event = {"origin_server_ts": int(time.time() * 1000), **event, "event_id": event_id}
         place = self.rooms[room]
+        if event["type"] == "m.room.redaction":
+            self._redact(place, event)
         place.events.append((self._position, event))
         if "state_key" in event:
             place.state[event["type"], event["state_key"]] = event
         await self._wake()
         return event_id
+
+    def _redact(self, room: FakeRoom, redaction: Json) -> None:
+        """Take the content out of an event."""
+        target = redaction.get("redacts") or redaction["content"].get("redacts")
+        for number, (at, event) in enumerate(room.events):
+            if event["event_id"] == target:
+                room.events[number] = (at, {**event, "content": {}})
 
     async def change(self) -> None:
         """Wait for the next change."""

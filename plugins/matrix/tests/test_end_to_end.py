@@ -50,6 +50,20 @@ class ReplyTest(MatrixTest):
         fallback = {"is_falling_back": True, "m.in_reply_to": {"event_id": root}}
         self.assertEqual(second["m.relates_to"], {**relation, **fallback})
 
+    async def test_message_that_waits_has_the_text_before_a_deleted_edit(self) -> None:
+        room = await self.server.create(ANN, BOT)
+        await self.begin()
+        await self.server.say(room, ANN, "count to 300")
+        await self.server.wait(lambda: (room, True) in self.server.typing)
+        waiting = await self.server.say(room, ANN, "count to 2")
+        edits = [await self.server.edit(room, ANN, waiting, f"count to {n}") for n in (3, 4)]
+        await self.server.wait(lambda: (room, edits[1]) in self.server.receipts)
+        redaction = await self.server.redact(room, ANN, edits[1])
+        await self.server.wait(lambda: (room, redaction) in self.server.receipts)
+        await self.server.say(room, ANN, "/stop")
+        await self.server.replies(room)
+        await self.server.wait(lambda: "1, 2, 3." in self.server.texts(room))
+
     async def test_typing_is_shown_while_the_agent_works(self) -> None:
         room = await self.server.create(ANN, BOT)
         await self.begin()

@@ -247,16 +247,9 @@ class ReceiveTest(unittest.IsolatedAsyncioTestCase):
         thread = {"m.relates_to": {"rel_type": "m.thread", "event_id": root}}
         first = await self.server.say(room, ANN, "count to 2", **thread)
 
-        async def edit(sender: str, target: str, text: str) -> None:
-            relation = {"rel_type": "m.replace", "event_id": target}
-            content = {"msgtype": "m.text", "body": text}
-            await self.server.say(
-                room, sender, f"* {text}", **{"m.relates_to": relation, "m.new_content": content}
-            )
-
-        await edit(ANN, first, "count to 3")
-        await edit("@eve:evil.example", first, "count to 9")
-        await edit(ANN, "$unknown", "count to 9")
+        await self.server.edit(room, ANN, first, "count to 3")
+        await self.server.edit(room, "@eve:evil.example", first, "count to 9")
+        await self.server.edit(room, ANN, "$unknown", "count to 9")
         published = await self.published()
         self.assertEqual([one["text"] for one in published], ["count to 2", "count to 3"])
         self.assertEqual([one["corrects"] for one in published], [None, first])
@@ -362,6 +355,7 @@ class ReceiveTest(unittest.IsolatedAsyncioTestCase):
         room = await self.server.create(ANN, BOT)
         await self.start()
         events = [await self.server.say(room, ANN, text) for text in ("one", "two")]
+        published = await self.published()
         redaction = {"type": "m.room.redaction", "sender": ANN, "content": {}}
         await self.server.add(room, {**redaction, "redacts": events[0]})
         # Rooms of version 11 name the event in the content.
@@ -371,12 +365,51 @@ class ReceiveTest(unittest.IsolatedAsyncioTestCase):
         busy = AvocetError(ErrorCode.UNAVAILABLE, "stopping")
         with patch.object(backoff, "FIRST_SECONDS", 0.001):
             self.parts.channel.refusals = [busy]
-            published = await self.published()
+            await self.published()
         self.assertEqual([one["text"] for one in published], ["one", "two"])
         chat = published[0]["chat"]
         self.assertEqual(
             self.parts.channel.withdrawn, [(chat, one["key"]) for one in published]
         )
+
+    async def test_redaction_of_an_edit_restores_the_text_before(self) -> None:
+        room = await self.server.create(ANN, BOT)
+        await self.start()
+        first = await self.server.say(room, ANN, "1")
+        edits = [await self.server.edit(room, ANN, first, text) for text in ("2", "3", "4")]
+        self.assertEqual(await self.texts(), ["1", "2", "3", "4"])
+        # The latest edit that is left counts, and then the original.
+        for target, text in ((edits[1], "4"), (edits[2], "2"), (edits[0], "1")):
+            key = await self.server.redact(room, ANN, target)
+            [restored] = await self.published()
+            self.assertEqual(
+                (restored["text"], restored["corrects"], restored["key"]), (text, first, key)
+            )
+        self.assertEqual(self.parts.channel.withdrawn, [])
+        await self.server.redact(room, ANN, first)
+        await self.published()
+        self.assertEqual([key for _, key in self.parts.channel.withdrawn], [first])
+
+    async def test_redaction_of_the_edit_with_the_mention_takes_the_message_back(self) -> None:
+        room = await self.server.create(ANN, BOB, BOT)
+        await self.start()
+        first = await self.server.say(room, ANN, "what time is it?")
+        edit = await self.server.edit(room, ANN, first, "Avocet: what time is it?")
+        [published] = await self.published()
+        self.assertEqual((published["key"], published["corrects"]), (edit, first))
+        await self.server.redact(room, ANN, edit)
+        self.assertEqual(await self.texts(), [])
+        self.assertEqual([key for _, key in self.parts.channel.withdrawn], [first])
+
+    async def test_text_before_a_deleted_edit_that_cannot_be_read_changes_nothing(self) -> None:
+        room = await self.server.create(ANN, BOT)
+        await self.start()
+        first = await self.server.say(room, ANN, "1")
+        edit = await self.server.edit(room, ANN, first, "2")
+        self.assertEqual(await self.texts(), ["1", "2"])
+        self.server.faults = [Fault("/event/", status=403, body={"errcode": "M_FORBIDDEN"})]
+        await self.server.redact(room, ANN, edit)
+        self.assertEqual((await self.texts(), self.parts.channel.withdrawn), ([], []))
 
     async def test_redaction_of_the_last_event_stores_the_position(self) -> None:
         room = await self.server.create(ANN, BOT)
