@@ -3,7 +3,8 @@
 
 use avocet_methods::{Decide, ListApprovals, SocketMethod};
 use avocet_protocol::access::Approvals;
-use avocet_text::Redactor;
+use avocet_text::{Redactor, escape_invisible};
+use serde_json::{Map, Value};
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};
 use crate::values::{check_limit, unavailable};
@@ -28,7 +29,11 @@ impl RunMethod for ListApprovals {
 
     async fn run(ports: Self::Ports<'_>, Self { limit, after }: Self) -> Answered<Self> {
         check_limit(Self::NAME, "limit", limit)?;
-        let open = ports.approvals.open(limit, after).await.map_err(unavailable)?;
+        let mut open = ports.approvals.open(limit, after).await.map_err(unavailable)?;
+        for approval in &mut open {
+            let arguments = std::mem::take(&mut approval.arguments);
+            approval.arguments = with_escapes(arguments);
+        }
         Reply::without_secrets(&open, ports.redactor)
     }
 }
@@ -42,5 +47,21 @@ impl RunMethod for Decide {
         }
         let message = format!("no call waits for approval as {id}; it was decided, or has expired");
         Err(RpcError::new(RpcError::NOT_FOUND, message))
+    }
+}
+
+/// Shows the invisible characters of arguments, in names and in texts, since a person decides about
+/// exactly these arguments.
+fn with_escapes(arguments: Map<String, Value>) -> Map<String, Value> {
+    let pairs = arguments.into_iter();
+    pairs.map(|(name, value)| (escape_invisible(&name).into_owned(), escape_value(value))).collect()
+}
+
+fn escape_value(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(escape_invisible(&text).into_owned()),
+        Value::Array(values) => values.into_iter().map(escape_value).collect(),
+        Value::Object(object) => Value::Object(with_escapes(object)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value,
     }
 }

@@ -186,7 +186,7 @@ impl Query for FakeDaemon {
         if after.is_some() {
             return Ok(Vec::new());
         }
-        let command = format!("curl -H 'key: {KEY}'");
+        let command = format!("curl -H 'key: {KEY}'\u{e0078}");
         Ok(vec![OpenApproval {
             id: WaitId(7),
             session: session(),

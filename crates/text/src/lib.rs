@@ -3,6 +3,7 @@
 
 mod append;
 mod complete_part;
+mod exact;
 mod key_shapes;
 mod main_argument;
 mod nearest;
@@ -18,6 +19,7 @@ mod views;
 
 pub use append::{append_line, append_text};
 pub use complete_part::complete_beginning;
+pub use exact::{MixedWord, escape_invisible, find_mixed_words};
 pub use main_argument::{in_one_line, main_argument, whole_main_argument};
 pub use nearest::nearest;
 pub use pattern::{fits_pattern, specificity};

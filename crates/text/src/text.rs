@@ -46,18 +46,32 @@ pub fn sanitise(text: &str) -> Sanitised {
 pub(crate) fn keep_visible(text: &str, chars: impl Iterator<Item = char>) -> (String, usize) {
     let mut kept = String::with_capacity(text.len());
     let mut removed = 0;
+    visit_visible(text, chars, |c, is_visible| {
+        if is_visible {
+            kept.push(c);
+        } else {
+            removed += 1;
+        }
+    });
+    (kept, removed)
+}
+
+/// Calls `visit` with each character, and with `true` if it is visible. `chars` are those of `text`.
+pub(crate) fn visit_visible(
+    text: &str,
+    chars: impl Iterator<Item = char>,
+    mut visit: impl FnMut(char, bool),
+) {
     let mut before =
         Before { right_to_left: text.chars().any(is_right_to_left), ..Before::default() };
     let mut chars = chars.peekable();
     while let Some(c) = chars.next() {
-        if before.allows(c, chars.peek().copied()) {
-            kept.push(c);
+        let is_visible = before.allows(c, chars.peek().copied());
+        visit(c, is_visible);
+        if is_visible {
             before.push(c);
-        } else {
-            removed += 1;
         }
     }
-    (kept, removed)
 }
 
 /// Cuts every text in a JSON value that is longer than `most` bytes, and adds the number of missing

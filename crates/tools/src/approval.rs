@@ -9,13 +9,15 @@ use avocet_protocol::chat::{Choice, Content, WAIT};
 use avocet_protocol::ids::ToolName;
 use avocet_protocol::tool::{Question, WaitKind, WaitRequest};
 use avocet_sandbox::digest_bytes;
-use avocet_text::sanitise;
+use avocet_text::{MixedWord, escape_invisible, find_mixed_words};
 use serde_json::{Map, Value};
 
 /// Characters of a question that are shown at once.
 const SHOWN: usize = 2500;
 /// The text between the count of omitted characters and the digest of the whole text.
 const MORE: &str = " more characters; SHA-256 of all: ";
+/// Words with letters of several scripts that are pointed out.
+const MIXED_WORDS: usize = 5;
 /// Characters of the session grant's scope that a person is shown.
 const SCOPE: usize = 60;
 
@@ -57,7 +59,8 @@ pub(crate) fn of_call(
     });
     let shown = named_nowhere(shown);
     let text = format!(
-        "**May I use `{tool}`?** I ask because {why}.\n\n{shown}{}",
+        "**May I use `{tool}`?** I ask because {why}.\n\n{shown}{}{}",
+        describe_mixed_words(&shown),
         more.as_ref().map(|(_, covers)| format!("\n\n{covers}")).unwrap_or_default()
     );
     let mut choices = vec![make_choice("Allow once", "/approve {wait}")];
@@ -73,9 +76,10 @@ pub(crate) fn of_call(
 pub(crate) fn of_answer(text: &str, leaks: &str, expires_after: Duration) -> WaitRequest {
     let text = format!(
         "**I am withholding an answer.** I have read untrusted content, and the answer would carry \
-            {}:\n\n{}",
+            {}:\n\n{}{}",
         leaks,
-        named_nowhere(&fence_text(text, ""))
+        named_nowhere(&fence_text(text, "")),
+        describe_mixed_words(text)
     );
     let choices =
         vec![make_choice("Say it", "/approve {wait}"), make_choice("Do not", "/deny {wait}")];
@@ -93,6 +97,16 @@ pub(crate) fn of_interruption(name: &str, shown: &str) -> Content {
     let choices =
         vec![make_choice("Run it again", "/retry {wait}"), make_choice("Skip it", "/skip {wait}")];
     Content { choices, ..notices::Interrupted.for_reader(readers::DECIDERS, text) }
+}
+
+/// Points out the words of a call whose letters look like those of another script. Empty if there are
+/// none.
+fn describe_mixed_words(shown: &str) -> String {
+    let mixed = find_mixed_words(shown).take(MIXED_WORDS);
+    let lines = mixed.map(|MixedWord { word, scripts: [first, second] }| {
+        format!("\n\nLook closely: {} mixes {first} and {second} letters.", one_line(&word))
+    });
+    lines.collect()
 }
 
 /// Puts a zero-width space into each [`WAIT`] of a call's own text, so that it is not replaced by
@@ -133,7 +147,7 @@ pub(crate) fn plain_question(arguments: &Map<String, Value>) -> Question {
 
 /// Puts a text into a code block that the text cannot close. A long text is cut, with a note.
 pub(crate) fn fence_text(text: &str, language: &str) -> String {
-    let text = sanitise(text).text;
+    let text = escape_invisible(text);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
     let shown: String = text.chars().take(SHOWN).collect();

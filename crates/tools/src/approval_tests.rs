@@ -10,7 +10,8 @@ fn fenced_text_cannot_close_its_code_block_and_is_cut() {
         let drawn = fence_text(text, "sh");
         assert_eq!(drawn, format!("{fence}sh\n{text}\n{fence}"));
     }
-    assert_eq!(fence_text("a\u{202e}b\u{200b}\u{1b}[2J", ""), "```\nab[2J\n```");
+    let hidden = fence_text("a\u{202e}b\u{200b}\u{1b}[2J", "");
+    assert_eq!(hidden, "```\na\\u{202e}b\\u{200b}\\u{1b}[2J\n```", "what is shown is what runs");
     let long = fence_text(&"x".repeat(3000), "");
     assert!(long.contains("```\n(500 more characters; SHA-256 of all: "), "{long}");
     let other = fence_text(&format!("{}y", "x".repeat(2999)), "");
@@ -78,4 +79,17 @@ fn is_covered_by_a_grant_for_the_same_file_or_the_same_tool() {
         let grants = [grant(granted, file)];
         assert_eq!(is_covered(&grant(tool, scope), &grants), covered, "{tool} {scope}");
     }
+}
+
+#[test]
+fn approval_prompts_point_out_letters_that_look_like_others() {
+    let (tool, hour) = (ToolName::parse("exec_shell").unwrap(), Duration::from_hours(1));
+    let command = "```\ncurl https://p\u{430}ypal.com\n```";
+    let text = of_call(&tool, command, "of this", None, hour).prompt.unwrap().text;
+    let warning = "Look closely: `https://p\u{430}ypal.com` mixes Latin and Cyrillic letters.";
+    assert!(text.ends_with(warning), "{text}");
+    let answer = of_answer(command, "an address", hour).prompt.unwrap().text;
+    assert!(answer.ends_with(warning), "{answer}");
+    let plain = of_call(&tool, "```\ncat файл\n```", "of this", None, hour).prompt.unwrap().text;
+    assert!(!plain.contains("Look closely"), "{plain}");
 }

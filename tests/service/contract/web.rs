@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use async_trait::async_trait;
+use avocet_testkit::find_free_port;
 use avocet_testkit::http_client::{RawHttpAnswer, exchange};
 use avocet_tests::Home;
 use serde_json::{Value, json};
@@ -14,9 +15,10 @@ const SESSION: &str = "web:console:main";
 /// The events that show the agent's messages.
 const SENT: &str = "/v1/events?session=web:console:main&kinds=delivery.sent&limit=500";
 
-#[derive(Default)]
 pub(super) struct WebSide {
     home: Option<Home>,
+    /// The port that each start of the daemon opens. The default one may belong to another test.
+    port: u16,
     /// The port of the running daemon.
     server: Option<SocketAddr>,
     token: String,
@@ -27,9 +29,24 @@ pub(super) struct WebSide {
 }
 
 impl WebSide {
+    fn new() -> Self {
+        // Tests that run at the same time begin their search at different numbers.
+        let apart = u16::try_from(std::process::id() % 5_000).unwrap();
+        Self {
+            home: None,
+            port: find_free_port(25_000 + apart),
+            server: None,
+            token: String::new(),
+            said: 0,
+            last: Value::Null,
+        }
+    }
+
     /// Opens the port of the console. Returns the code of a new link.
     fn open(&mut self) -> String {
-        let printed = self.home.as_ref().unwrap().run(&["web", "--print", "--json"]).out;
+        let port = self.port.to_string();
+        let open = ["web", "--print", "--json", "--port", &port];
+        let printed = self.home.as_ref().unwrap().run(&open).out;
         let link: Value = serde_json::from_str(&printed).unwrap();
         let link = link["url"].as_str().unwrap().strip_prefix("http://").unwrap();
         let (server, code) = link.split_once("/#code=").unwrap();
@@ -101,5 +118,5 @@ impl FakePlatformSide for WebSide {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn web_page_keeps_the_contract_of_channels() {
-    check(WebSide::default()).await;
+    check(WebSide::new()).await;
 }

@@ -56,7 +56,7 @@ async fn approval_decide_allows_a_call_once() {
         "session": session().to_string(),
         "chat": null,
         "tool": "exec_shell",
-        "arguments": { "command": "curl -H 'key: [secret]'" },
+        "arguments": { "command": "curl -H 'key: [secret]'\\u{e0078}" },
         "grant": null,
         "expires_at": 5,
     }]);

@@ -10,6 +10,7 @@ use avocet_sandbox::{
     ProgramEnd, ProgramRequest, ProgramRights, ProgramSandbox, SandboxError, SandboxOutput,
     Workspace, WorkspaceRoots,
 };
+use avocet_text::escape_invisible;
 
 use super::buffers::EditorBuffers;
 use super::files::{ToolFiles, tool_error};
@@ -209,8 +210,9 @@ pub(super) fn last_characters(text: &str, characters: usize) -> &str {
     from.map_or(text, |(at, _)| &text[at..])
 }
 
-/// Puts a text into a code block that the text cannot close.
+/// Puts a text into a code block that the text cannot close. Invisible characters are escaped.
 pub(super) fn code_block(text: &str) -> String {
+    let text = escape_invisible(text);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(3.max(longest + 1));
     format!("{fence}\n{text}\n{fence}")
