@@ -12,5 +12,6 @@ mod hosts;
 mod matrix;
 mod ordinary;
 mod person;
+mod spans;
 mod ways;
 mod world;

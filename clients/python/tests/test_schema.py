@@ -192,6 +192,7 @@ class ResultTest(DaemonTest):
             "chat": chat, "chat_kind": "group", "sender": "ann", "sender_name": "Ann", "key": "k1",
             "is_bot": False, "text": "count to 1", "attachments": [], "written_at": 1,
             "corrects": None, "cursor": {"scope": "", "position": "7"},
+            "forwarded": [{"from": "Eve", "text": "x"}], "quotes": [{"text": "x"}], "untrusted": [],
         })  # fmt: skip
         moved = {"channel": "external", "account": "irc", "cursor": {"position": "8"}}
         await self.check("cursor.move", moved)

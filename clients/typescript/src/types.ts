@@ -94,6 +94,14 @@ export interface PublishedFile {
   bytes?: number | null;
 }
 
+/** A text of another author within a message. The agent reads it as untrusted. */
+export interface UntrustedPart {
+  /** The author or the kind of the text, as people know it. Default: `somebody`. */
+  from?: string | null;
+  /** The text. */
+  text: string;
+}
+
 /** `ask`: sends a message to the agent. The result comes after the commit. */
 export interface Ask {
   /** The conversation; the reply goes to its chat. */
@@ -110,6 +118,11 @@ export interface Ask {
    * `file.read`.
    */
   attachments?: PublishedFile[];
+  /**
+   * Text of the message that the person did not type, such as a file that their editor added. It is
+   * untrusted. At most 100 parts.
+   */
+  untrusted?: UntrustedPart[];
 }
 
 /** An accepted inbound message, numbered by the log in the order of acceptance (`m17`). */
@@ -2114,8 +2127,20 @@ export interface PublishParams {
   is_bot?: boolean;
   /** Identifies repetitions of the message; unique within the chat. */
   key: DedupeKey;
-  /** The text; it may be missing if there are attachments. */
+  /**
+   * The text that the person typed, and nothing else: it is trusted as much as the person. It may
+   * be missing if something else came.
+   */
   text?: string;
+  /**
+   * Messages of others that the person forwarded with the text. They are untrusted, like all of
+   * these parts. At most 100 of each kind.
+   */
+  forwarded?: UntrustedPart[];
+  /** Messages of others that the person quoted in the text. */
+  quotes?: UntrustedPart[];
+  /** Other text of the message that the person did not type, such as a contact card. */
+  untrusted?: UntrustedPart[];
   /** Files, which the daemon reads from the program with `file.read`. */
   attachments?: PublishedFile[];
   /** The time of writing in milliseconds since 1970; null for now. */

@@ -170,12 +170,11 @@ fn said(message: &LoggedInbound, marks: Marks) -> String {
     let quote =
         inbound.content.describe_quote().filter(|_| is_foreign && !inbound.content.quotes_own);
     let earlier = inbound.content.describe_earlier();
-    let forwarded = inbound.content.describe_forwarded();
-    let own = if quote.is_some() || earlier.is_some() || forwarded.is_some() {
+    let has_untyped = inbound.content.untyped_parts().next().is_some();
+    let own = if quote.is_some() || earlier.is_some() || has_untyped {
         let kept = inbound.content.quote.clone().filter(|_| quote.is_none());
-        let (earlier, forwarded) = <(Vec<_>, Vec<_>)>::default();
-        let own = Content { quote: kept, earlier, forwarded, ..inbound.content.clone() };
-        message.model_text_of(&own)
+        let own = Content { quote: kept, earlier: Vec::new(), ..inbound.content.clone() };
+        message.model_text_of(&own.without_untyped_parts())
     } else {
         message.model_text()
     };
@@ -186,8 +185,16 @@ fn said(message: &LoggedInbound, marks: Marks) -> String {
             marks.mark_foreign(&place, "the message that this one replies to", &quote)
         }),
     ];
+    let after = [
+        (inbound.content.describe_forwarded(), "messages forwarded with this one"),
+        (inbound.content.describe_quotes(), "messages quoted in this one"),
+        (
+            inbound.content.describe_untrusted(),
+            "parts of this message that its sender did not type",
+        ),
+    ];
     let after =
-        forwarded.map(|text| marks.mark_foreign(&place, "messages forwarded with this one", &text));
+        after.into_iter().filter_map(|(text, from)| Some(marks.mark_foreign(&place, from, &text?)));
     let parts: Vec<String> = before.into_iter().flatten().chain([own]).chain(after).collect();
     parts.join("\n")
 }

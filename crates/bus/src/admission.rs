@@ -246,7 +246,8 @@ impl Admission {
     /// Checks the text of a message and sanitises it. The sender need not have access.
     pub(crate) fn prepare_message(&self, inbound: Inbound) -> Result<NewInbound, PublishError> {
         let session = self.session_of(&inbound)?;
-        let bytes = inbound.content.text.len();
+        let parts = inbound.content.untyped_parts().map(|part| part.text.len());
+        let bytes = inbound.content.text.len() + parts.sum::<usize>();
         if bytes > MAX_TEXT_BYTES {
             return Err(PublishError::TooLong { bytes, limit: MAX_TEXT_BYTES });
         }
@@ -317,7 +318,9 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
     };
     let quote = content.quote.map(&mut clean_quote);
     let earlier = content.earlier.into_iter().map(&mut clean_quote).collect();
-    let forwarded = content.forwarded.into_iter().map(clean_quote).collect();
+    let forwarded = content.forwarded.into_iter().map(&mut clean_quote).collect();
+    let quotes = content.quotes.into_iter().map(&mut clean_quote).collect();
+    let untrusted = content.untrusted.into_iter().map(clean_quote).collect();
     let program = content.program.map(|program| Box::new(program.with_texts(&mut clean)));
     let Content { choices, reply_to, pressed, author_roles, quotes_own, .. } = content;
     let Content { continues, more_within_ms, .. } = content;
@@ -335,6 +338,8 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
         pressed,
         forwarded_from,
         forwarded,
+        quotes,
+        untrusted,
         styles: None,
         attachments,
         choices,

@@ -172,6 +172,28 @@ fn admit_refuses_empty_and_too_long_text() {
 }
 
 #[test]
+fn admit_sanitises_the_parts_that_nobody_typed_and_counts_their_length() {
+    let part =
+        |text: &str| vec![Quote { from: Some("E\u{200b}ve".to_owned()), text: text.to_owned() }];
+    let admit = |content: Content| {
+        let message = Inbound { content, ..inbound("terminal:local:me", "me", "hi") };
+        admission().admit_message(message).map(|admitted| admitted.into_inner().inbound.content)
+    };
+    let clean = vec![Quote { from: Some("Eve".to_owned()), text: "x".to_owned() }];
+    let long = "x".repeat(MAX_TEXT_BYTES);
+    let refused = PublishError::TooLong { bytes: MAX_TEXT_BYTES + 2, limit: MAX_TEXT_BYTES };
+    let table: [fn(Vec<Quote>) -> Content; 3] = [
+        |forwarded| Content { forwarded, ..Content::text("hi") },
+        |quotes| Content { quotes, ..Content::text("hi") },
+        |untrusted| Content { untrusted, ..Content::text("hi") },
+    ];
+    for with in table {
+        assert_eq!(admit(with(part("\u{200b}x"))), Ok(with(clean.clone())));
+        assert_eq!(admit(with(part(&long))), Err(refused.clone()));
+    }
+}
+
+#[test]
 fn is_command_accepts_a_slash_followed_by_a_word() {
     for command in ["/stop", " /stop", "/queue collect", "/stop@avocet_bot", "/Stop", "/new\nhi"] {
         assert!(is_command(command), "{command}");

@@ -60,6 +60,7 @@ mod subscribe;
 mod tasks;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod untrusted_parts;
 mod values;
 mod wait;
 mod web;

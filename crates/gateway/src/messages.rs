@@ -13,6 +13,7 @@ use crate::client_files::attachments;
 use crate::clients::welcome_caller;
 use crate::parts::GatewayParts;
 use crate::run::{Answered, MethodCall, Reply, RunMethod};
+use crate::untrusted_parts::read_parts;
 use crate::values::unavailable;
 use crate::wire::RpcError;
 
@@ -44,11 +45,12 @@ impl RunMethod for Ask {
         let chat = ask.session.address();
         check_files(parts, &chat, &ask.attachments).await?;
         let attachments = attachments(Self::NAME, &chat, ask.attachments)?;
+        let untrusted = read_parts(Self::NAME, "untrusted", ask.untrusted)?;
         let inbound = Inbound::new(
             chat,
             Sender::new(caller.sender.clone()),
             ask.key.map_or_else(new_key, Ok)?,
-            Content { attachments, ..Content::text(ask.text) },
+            Content { attachments, untrusted, ..Content::text(ask.text) },
         );
         let accepted = parts.publish.publish_in_order(inbound, None, hold).await;
         let accepted = accepted.map_err(|error| match error {

@@ -2,7 +2,8 @@
 //! back.
 
 use avocet_methods::{
-    AskResult, EmptyAnswer, MoveCursor, PublishParams, PublishedCursor, WithdrawMessage,
+    AskResult, EmptyAnswer, MoveCursor, PublishParams, PublishedCursor, SocketMethod,
+    WithdrawMessage,
 };
 use avocet_protocol::bus::PublishError;
 use avocet_protocol::chat::{ChatAddress, Content, Cursor, Inbound, Sender};
@@ -14,6 +15,7 @@ use crate::client_files::attachments;
 use crate::messages::refusal;
 use crate::parts::GatewayParts;
 use crate::run::{Answered, MethodCall, Reply, RunMethod};
+use crate::untrusted_parts::read_parts;
 use crate::wire::RpcError;
 
 /// Beginnings of the ids of processes of this system. A platform cannot speak for them.
@@ -57,8 +59,14 @@ impl RunMethod for PublishParams {
         let PublishedCursor { scope, position } = params.cursor.unwrap_or_default();
         let cursor = (!position.is_empty()).then_some(Cursor { scope, position });
         let (channel, account) = (chat.channel.clone(), chat.account.clone());
-        let attachments = attachments("publish", &chat, params.attachments)?;
-        let content = Content { attachments, ..Content::text(text) };
+        let attachments = attachments(Self::NAME, &chat, params.attachments)?;
+        let content = Content {
+            attachments,
+            forwarded: read_parts(Self::NAME, "forwarded", params.forwarded)?,
+            quotes: read_parts(Self::NAME, "quotes", params.quotes)?,
+            untrusted: read_parts(Self::NAME, "untrusted", params.untrusted)?,
+            ..Content::text(text)
+        };
         let sender = Sender { name: sender_name, is_bot, ..Sender::new(sender) };
         let inbound = Inbound {
             chat: chat_kind,

@@ -25,6 +25,7 @@ mod search;
 mod sessions;
 mod tasks;
 mod touches;
+mod untrusted;
 mod web;
 
 pub use agents::{AgentSummary, ListAgents};
@@ -63,6 +64,7 @@ pub use sessions::{
 };
 pub use tasks::{CancelTask, ListTasks, NamedTask, ShowTask};
 pub use touches::{CallTarget, ChatRow, ListParams, ListRows, NamesTarget, ReadTarget, Touches};
+pub use untrusted::UntrustedPart;
 pub use web::{ListBrowsers, OpenWeb, SignOutWeb};
 
 // The parameters of these methods are types of `avocet-protocol`.

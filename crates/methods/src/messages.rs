@@ -8,7 +8,7 @@ use avocet_protocol::store::MessageStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CallTarget, NamesTarget, PublishedFile, Touches, named_target};
+use crate::{CallTarget, NamesTarget, PublishedFile, Touches, UntrustedPart, named_target};
 
 /// `ask`: sends a message to the agent. The result comes after the commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,13 +26,17 @@ pub struct Ask {
     /// `file.read`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<PublishedFile>,
+    /// Text of the message that the person did not type, such as a file that their editor added. It
+    /// is untrusted. At most 100 parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untrusted: Vec<UntrustedPart>,
 }
 
 impl Ask {
-    /// Makes a message without files, with a random key.
+    /// Makes a message of text alone, with a random key.
     #[must_use]
     pub fn new(session: SessionId, text: String) -> Self {
-        Self { session, text, key: None, attachments: Vec::new() }
+        Self { session, text, key: None, attachments: Vec::new(), untrusted: Vec::new() }
     }
 }
 

@@ -7,7 +7,9 @@ use avocet_protocol::ids::{AccountName, ChannelName, DedupeKey, SenderId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{AskResult, CallTarget, EmptyAnswer, NamesTarget, PublishedFile, named_target};
+use crate::{
+    AskResult, CallTarget, EmptyAnswer, NamesTarget, PublishedFile, UntrustedPart, named_target,
+};
 
 /// `publish`: a message of a person on the program's platform. The result, an [`AskResult`], comes
 /// after the commit. If the bus refuses the message, the cursor moves, too.
@@ -29,9 +31,20 @@ pub struct PublishParams {
     pub is_bot: bool,
     /// Identifies repetitions of the message; unique within the chat.
     pub key: DedupeKey,
-    /// The text; it may be missing if there are attachments.
+    /// The text that the person typed, and nothing else: it is trusted as much as the person. It may
+    /// be missing if something else came.
     #[serde(default)]
     pub text: String,
+    /// Messages of others that the person forwarded with the text. They are untrusted, like all of
+    /// these parts. At most 100 of each kind.
+    #[serde(default)]
+    pub forwarded: Vec<UntrustedPart>,
+    /// Messages of others that the person quoted in the text.
+    #[serde(default)]
+    pub quotes: Vec<UntrustedPart>,
+    /// Other text of the message that the person did not type, such as a contact card.
+    #[serde(default)]
+    pub untrusted: Vec<UntrustedPart>,
     /// Files, which the daemon reads from the program with `file.read`.
     #[serde(default)]
     pub attachments: Vec<PublishedFile>,

@@ -24,6 +24,7 @@ from .types import (
     ReadFilePiece,
     SentFile,
     StyleRange,
+    UntrustedPart,
     TurnEvent,
 )
 
@@ -181,8 +182,14 @@ class Channel(Deliveries):
         attachments: Iterable[PublishedFile] = (),
         written_at: int | None = None,
         corrects: str | None = None,
+        forwarded: Iterable[UntrustedPart] = (),
+        quotes: Iterable[UntrustedPart] = (),
+        untrusted: Iterable[UntrustedPart] = (),
     ) -> AskResult:
         """Bring in a message of a person. It counts as accepted when this returns.
+
+        `text` is what the person typed, and nothing else. Text of others within the message goes
+        into `forwarded`, `quotes` or `untrusted`: the agent does not take orders from it.
 
         `key` is the platform's name for the message; a repeated key changes nothing. `cursor` is
         stored with the message. After a transient error, publish the message again. Any other
@@ -200,6 +207,9 @@ class Channel(Deliveries):
             "written_at": written_at,
             "corrects": corrects,
             "cursor": cursor,
+            "forwarded": list(forwarded),
+            "quotes": list(quotes),
+            "untrusted": list(untrusted),
         }
         return await self._publish(params)
 

@@ -111,6 +111,18 @@ class PublishedFile(TypedDict):
     bytes: NotRequired[int | None]
 
 
+UntrustedPart = TypedDict(
+    "UntrustedPart",
+    {
+        # The author or the kind of the text, as people know it. Default: `somebody`.
+        "from": NotRequired[str | None],
+        # The text.
+        "text": str,
+    },
+)
+"""A text of another author within a message. The agent reads it as untrusted."""
+
+
 class Ask(TypedDict):
     """`ask`: sends a message to the agent. The result comes after the commit."""
 
@@ -124,6 +136,9 @@ class Ask(TypedDict):
     # Files. A client that is attached to the chat keeps them until the daemon reads them with
     # `file.read`.
     attachments: NotRequired[list[PublishedFile]]
+    # Text of the message that the person did not type, such as a file that their editor added. It
+    # is untrusted. At most 100 parts.
+    untrusted: NotRequired[list[UntrustedPart]]
 
 
 MessageId: TypeAlias = str
@@ -2324,8 +2339,16 @@ class PublishParams(TypedDict):
     is_bot: NotRequired[bool]
     # Identifies repetitions of the message; unique within the chat.
     key: DedupeKey
-    # The text; it may be missing if there are attachments.
+    # The text that the person typed, and nothing else: it is trusted as much as the person. It may
+    # be missing if something else came.
     text: NotRequired[str]
+    # Messages of others that the person forwarded with the text. They are untrusted, like all of
+    # these parts. At most 100 of each kind.
+    forwarded: NotRequired[list[UntrustedPart]]
+    # Messages of others that the person quoted in the text.
+    quotes: NotRequired[list[UntrustedPart]]
+    # Other text of the message that the person did not type, such as a contact card.
+    untrusted: NotRequired[list[UntrustedPart]]
     # Files, which the daemon reads from the program with `file.read`.
     attachments: NotRequired[list[PublishedFile]]
     # The time of writing in milliseconds since 1970; null for now.

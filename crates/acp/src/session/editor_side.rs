@@ -93,7 +93,7 @@ impl EditorSession {
     ) -> Result<MessageId, ClientError> {
         let key = DedupeKey::parse(&uuid::Uuid::new_v4().to_string()).ok();
         let session = self.place.session.clone();
-        let ask = Ask { session, text, key, attachments };
+        let ask = Ask { key, attachments, ..Ask::new(session, text) };
         let asked: AskResult = self.call::<Ask>(client, &ask).await?;
         self.own.put(asked.message, ());
         Ok(asked.message)

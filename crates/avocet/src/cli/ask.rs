@@ -72,7 +72,7 @@ pub(crate) async fn run(context: &CommandContext, ask: AskArgs) -> Result<Exit, 
         Some(key) => key,
         None => new_key().map_err(|error| Failure::new(Exit::Failed, error.0))?,
     };
-    let ask = Ask { session, text, key: Some(key), attachments: Vec::new() };
+    let ask = Ask { key: Some(key), ..Ask::new(session, text) };
     match reach_daemon_or_log(context, &configuration).await? {
         Reached::Log(_) if wait => Err(Failure::new(
             Exit::NoDaemon,

@@ -254,7 +254,7 @@ impl TerminalLink for DaemonLink {
         remarks.iter().for_each(|remark| self.add_remark(remark));
         let attachments = pictures.iter().map(|picture| picture.published.clone()).collect();
         let (session, key) = (self.session(), Some(new_key()?));
-        let ask = Ask { session, text, key, attachments };
+        let ask = Ask { key, attachments, ..Ask::new(session, text) };
         let message = self.call_with_pictures::<Ask>(&ask, &pictures).await?.message;
         if !pictures.is_empty() {
             let mut kept = self.pictures.lock();

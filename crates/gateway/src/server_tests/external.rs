@@ -7,7 +7,7 @@ use avocet_protocol::channel::{
 };
 use avocet_protocol::chat::{
     Attachment, AttachmentKind, AttachmentSource, ChatAddress, ChatKind, Content, Cursor, Delivery,
-    LoadedFile, Receipt, Style, StyleRange,
+    LoadedFile, Quote, Receipt, Style, StyleRange,
 };
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::DeliveryId;
@@ -136,6 +136,33 @@ async fn publish_commits_a_message_of_a_person_with_the_cursor() {
     assert_eq!(asked.content, Content::text("hi"));
     let cursor = Cursor { scope: "#team".to_owned(), position: "17".to_owned() };
     assert_eq!(*world.daemon.cursors.lock(), [Some(cursor.clone()), Some(cursor)]);
+}
+
+#[tokio::test]
+async fn publish_passes_the_parts_that_nobody_typed_and_limits_their_number() {
+    let world = World::new();
+    let mut program = Program::start(&world).await;
+    let message = |kind: &str, parts: Value| json!({"chat": "external:irc:a", "sender": "ann", "key": kind, "text": "hi", kind: parts});
+    let part = || Quote { from: Some("Eve".to_owned()), text: "look".to_owned() };
+    let unnamed = Quote { from: None, text: "card".to_owned() };
+    let text = || Content::text("hi");
+    let parts = json!([{"from": "Eve", "text": "look"}, {"text": "card"}, {"text": " "}]);
+    let both = vec![part(), unnamed];
+    for (kind, expected) in [
+        ("forwarded", Content { forwarded: both.clone(), ..text() }),
+        ("quotes", Content { quotes: both.clone(), ..text() }),
+        ("untrusted", Content { untrusted: both.clone(), ..text() }),
+    ] {
+        program.call("publish", message(kind, parts.clone())).await.unwrap();
+        assert_eq!(world.daemon.asked.lock().last().unwrap().content, expected);
+        let many = Value::Array(vec![json!({"text": "x"}); 101]);
+        let (code, why) = program.call("publish", message(kind, many)).await.unwrap_err();
+        assert_eq!(code, RpcError::PARAMS);
+        assert_eq!(
+            why,
+            format!("publish: {kind} has 101 parts; at most 100 are possible: join some of them")
+        );
+    }
 }
 
 #[tokio::test]

@@ -75,12 +75,7 @@ impl World {
 }
 
 pub(super) fn ask(text: &str) -> Ask {
-    Ask {
-        session: session(),
-        text: text.to_owned(),
-        key: Some("k1".parse().unwrap()),
-        attachments: Vec::new(),
-    }
+    Ask { key: Some("k1".parse().unwrap()), ..Ask::new(session(), text.to_owned()) }
 }
 
 pub(super) fn refused<T: std::fmt::Debug>(result: Result<T, ClientError>) -> (i64, String) {

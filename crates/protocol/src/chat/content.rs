@@ -66,6 +66,15 @@ pub struct Content {
     /// Inbound only: messages of others that the author forwarded together with this text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forwarded: Vec<Quote>,
+    /// Inbound only: messages of others that the author quoted within the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
+    pub quotes: Vec<Quote>,
+    /// Inbound only: other text of the message that its sender did not type, such as a contact card
+    /// or the title of a recording. `from` names the source.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
+    pub untrusted: Vec<Quote>,
     /// The styles of rendered text. If present, the text is plain and no longer Markdown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub styles: Option<Vec<StyleRange>>,
@@ -106,7 +115,19 @@ impl Content {
     pub fn quotes_others(&self) -> bool {
         let quotes_another =
             !self.quotes_own && self.quote.as_ref().is_some_and(|quote| quote.from.is_some());
-        self.forwarded_from.is_some() || !self.forwarded.is_empty() || quotes_another
+        self.forwarded_from.is_some() || quotes_another || self.untyped_parts().next().is_some()
+    }
+
+    /// The parts that came with the text and that its sender did not type, in the order in which a
+    /// model sees them.
+    pub fn untyped_parts(&self) -> impl Iterator<Item = &Quote> {
+        self.forwarded.iter().chain(&self.quotes).chain(&self.untrusted)
+    }
+
+    /// Returns the content without [`Self::untyped_parts`].
+    #[must_use]
+    pub fn without_untyped_parts(self) -> Self {
+        Self { forwarded: Vec::new(), quotes: Vec::new(), untrusted: Vec::new(), ..self }
     }
 
     /// Returns the content after its author has edited the text to `edit`. Earlier messages and notes
@@ -137,10 +158,13 @@ impl Content {
         named
     }
 
-    /// Returns `true` if the text is blank and there are no attachments.
+    /// Returns `true` if the text is blank, and nothing came with it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.text.trim().is_empty() && self.attachments.is_empty()
+        let is_blank = |text: &str| text.trim().is_empty();
+        is_blank(&self.text)
+            && self.attachments.is_empty()
+            && self.untyped_parts().all(|part| is_blank(&part.text))
     }
 
     /// The files of the message itself, without those of the message that it replies to.
@@ -207,12 +231,19 @@ impl Content {
     /// there are none.
     #[must_use]
     pub fn describe_forwarded(&self) -> Option<String> {
-        let lines = self.forwarded.iter().map(|Quote { from, text }| {
-            let from = from.as_deref().map_or("somebody".to_owned(), one_line);
-            format!("[forwarded from {from}]\n> {}", text.replace('\n', "\n> "))
-        });
-        let lines: Vec<String> = lines.collect();
-        (!lines.is_empty()).then(|| lines.join("\n"))
+        describe_parts("forwarded from", &self.forwarded)
+    }
+
+    /// Returns the quotes within the text as a model sees them; `None` if there are none.
+    #[must_use]
+    pub fn describe_quotes(&self) -> Option<String> {
+        describe_parts("quoted from", &self.quotes)
+    }
+
+    /// Returns the other text that nobody typed, as a model sees it; `None` if there is none.
+    #[must_use]
+    pub fn describe_untrusted(&self) -> Option<String> {
+        describe_parts("from", &self.untrusted)
     }
 
     /// The text with a line for each attachment, and with quoted, earlier and forwarded messages.
@@ -242,9 +273,10 @@ impl Content {
             }
             text.push_str(&attachment.describe());
         }
-        if let Some(forwarded) = self.describe_forwarded() {
+        let parts = [self.describe_forwarded(), self.describe_quotes(), self.describe_untrusted()];
+        for part in parts.into_iter().flatten() {
             text.push('\n');
-            text.push_str(&forwarded);
+            text.push_str(&part);
         }
         text
     }
@@ -273,6 +305,16 @@ impl Quote {
         let gap = if text.is_empty() { "" } else { "\n> " };
         format!("[in reply to {from}]{gap}{text}")
     }
+}
+
+/// Formats parts of a message, each below a line with its source; `None` if there are none.
+fn describe_parts(how: &str, parts: &[Quote]) -> Option<String> {
+    let lines = parts.iter().map(|Quote { from, text }| {
+        let from = from.as_deref().map_or("somebody".to_owned(), one_line);
+        format!("[{how} {from}]\n> {}", text.replace('\n', "\n> "))
+    });
+    let lines: Vec<String> = lines.collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// A part of a text and its style.

@@ -122,7 +122,7 @@ fn describe_earlier_names_the_authors_of_messages_but_not_of_notes() {
 }
 
 #[test]
-fn describe_forwarded_names_the_authors_below_the_text_of_the_sender() {
+fn untyped_parts_are_named_below_the_text_of_the_sender() {
     let quote = |from: Option<&str>, text: &str| Quote {
         from: from.map(str::to_owned),
         text: text.to_owned(),
@@ -135,6 +135,12 @@ fn describe_forwarded_names_the_authors_below_the_text_of_the_sender() {
     assert_eq!(content.as_text(), format!("is this true?\n{expected}"));
     assert!(content.has_untrusted_parts());
     assert_eq!(Content::text("hi").describe_forwarded(), None);
+    let with = |quotes: Vec<Quote>, untrusted| Content { quotes, untrusted, ..Content::text("") };
+    let content = with(vec![quote(Some("Eve"), "hi")], vec![quote(Some("a card"), "Bob")]);
+    assert_eq!(content.as_text(), "\n[quoted from Eve]\n> hi\n[from a card]\n> Bob");
+    assert!(content.has_untrusted_parts() && !content.is_empty());
+    assert!(with(vec![quote(None, " ")], vec![]).is_empty());
+    assert_eq!(content.without_untyped_parts(), Content::text(""));
 }
 
 #[test]
