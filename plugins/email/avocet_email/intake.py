@@ -15,7 +15,6 @@ from .imap import Folder, Imap, ImapError, ImapRefused, string
 from .log import log, shown
 from .mail import Envelope, Skip, parse, read_envelope, read_files, read_text, too_large
 from .mailbox import Mailbox, file_reference
-from .text import MAX_TEXT
 
 HOUR = 3600
 MAX_WATCHED = 10_000
@@ -197,10 +196,8 @@ class Intake:
             }
             for reference, file in zip(references, files, strict=True)
         ]
-        text = read_text(message, envelope, self._config)
-        if len(text) > MAX_TEXT:
-            text = text[:MAX_TEXT] + "\n(The rest of the mail was cut.)"
-        return {"text": text, "attachments": attachments}
+        content = read_text(message, envelope, self._config)
+        return {**content.published(), "attachments": attachments}
 
     async def _publish(
         self, imap: Imap, here: Position, envelope: Envelope, message: dict[str, Any]

@@ -23,12 +23,18 @@ from .headers import (
     raw_values,
     timestamp,
 )
-from .text import html_text, own_text, tidied
+from .html import html_text
+from .text import FORWARDING, MAX_TEXT, OF_ANOTHER, Part, split_text, tidied
 from .trust import automatic, unproven
 
 MAX_PARTS = 200
 MAX_FILES = 20
 MAX_SUBJECT = 200
+# Attached mails, and characters of each, that are read with the mail. They are files, too.
+MAX_MAILS = 5
+MAX_MAIL = 20_000
+# Parts of each kind that are published.
+MAX_QUOTES = 50
 
 
 # The types of parts that are registered. Others, such as `plain/text`, are mistakes.
@@ -86,6 +92,8 @@ class Envelope:
     # Milliseconds since 1970.
     written_at: int | None
     is_reply: bool
+    # `True` for an answer to a mail of the agent.
+    is_answer: bool = False
 
 
 def parse(raw: bytes) -> Message:
@@ -136,6 +144,7 @@ def read_envelope(message: Message, config: Config) -> Envelope:
         key="m" + hashlib.sha256(unique.encode("utf-8", "replace")).hexdigest()[:32],
         written_at=None if date is None or not 0 < date < 2**33 else int(date * 1000),
         is_reply=bool(references),
+        is_answer=any(own_thread(name, config) is not None for name in answered),
     )
 
 
@@ -162,17 +171,95 @@ def own_thread(name: str, config: Config) -> str | None:
     return found and found[1].replace("none", "")
 
 
-def read_text(message: Message, envelope: Envelope, config: Config) -> str:
-    """Return the text for the agent. The first mail of a thread begins with its subject."""
+@dataclass
+class MailContent:
+    """The words of a mail, by their authors."""
+
+    text: str
+    forwarded: list[Part]
+    quotes: list[Part]
+    untrusted: list[Part]
+
+    def published(self) -> dict[str, Any]:
+        """Return the fields of `publish`, with at most `MAX_TEXT` characters."""
+        left = MAX_TEXT
+        fields: dict[str, Any] = {"text": cut(self.text, left)}
+        left -= len(fields["text"])
+        for kind in ("forwarded", "quotes", "untrusted"):
+            found: list[dict[str, Any]] = []
+            for author, text in getattr(self, kind)[:MAX_QUOTES]:
+                found.append({"from": author, "text": cut(text, left)})
+                left = max(0, left - len(text))
+            if found:
+                fields[kind] = found
+        return fields
+
+
+def cut(text: str, most: int) -> str:
+    """Cut a text that is too long, and say so."""
+    return text if len(text) <= most else text[:most] + "\n(The rest of the mail was cut.)"
+
+
+def read_text(message: Message, envelope: Envelope, config: Config) -> MailContent:
+    """Return the words for the agent. The first mail of a thread begins with its subject."""
+    text, hidden = visible_text(message)
+    subject = envelope.subject
+    is_forward = FORWARDING.match(subject) is not None
+    own, forwarded, quotes = split_text(
+        text, config.quote_characters, is_forward=is_forward, is_answer=envelope.is_answer
+    )
+    forwarded = forwarded + attached_mails(message)
+    content = MailContent(own, forwarded, quotes, [])
+    # A command must stand at the beginning.
+    if subject and not envelope.is_reply and not own.startswith("/"):
+        if OF_ANOTHER.match(subject):
+            author = "the subject, which another author may have written"
+            content.untrusted.append(Part(author, subject))
+        else:
+            content.text = f"Subject: {subject}\n\n{own}".strip()
+    if hidden:
+        passages = "1 hidden passage was" if hidden == 1 else f"{hidden} hidden passages were"
+        note = f"[{passages} left out]"
+        if parts := content.forwarded or content.quotes:
+            parts[-1] = parts[-1]._replace(text=f"{parts[-1].text}\n{note}")
+        elif not own.startswith("/"):
+            content.text = f"{content.text}\n{note}".strip()
+    return content
+
+
+def visible_text(message: Message) -> tuple[str, int]:
+    """Return the text that a reader sees, and the number of passages that nobody sees.
+
+    The plain text repeats the hidden words of the HTML, so it is read only if there are none.
+    """
     plain, html, _ = parts(message)
     text = tidied("\n\n".join(plain)) if any(text.strip() for text in plain) else ""
-    if not text:
-        text = html_text("\n".join(html))
-    text = own_text(text, config.quote_characters)
-    # A command must stand at the beginning.
-    if envelope.subject and not envelope.is_reply and not text.startswith("/"):
-        text = f"Subject: {envelope.subject}\n\n{text}"
-    return text.strip()
+    if not html:
+        return text, 0
+    shown = html_text("\n".join(html))
+    is_same = any(part.get_content_type() == "multipart/alternative" for part in message.walk())
+    if not text or shown.hidden and is_same and shown.text.strip():
+        return tidied(shown.text), shown.hidden
+    return text, 0
+
+
+def attached_mails(message: Message) -> list[Part]:
+    """Return the texts of mails that are attached whole."""
+    found: list[Part] = []
+    for part in parts(message)[2]:
+        if part.get_content_type() != "message/rfc822" or len(found) >= MAX_MAILS:
+            continue
+        try:
+            inner = parse(payload(part))
+        except Skip:
+            continue
+        author = decoded(raw_value(inner, "From"))[:MAX_SUBJECT]
+        text, hidden = visible_text(inner)
+        subject = decoded(raw_value(inner, "Subject"))[:MAX_SUBJECT]
+        note = f"\n[{hidden} hidden passages were left out]" if hidden else ""
+        text = f"Subject: {subject}\n\n{text[:MAX_MAIL]}{note}"
+        found.append(Part(author or None, text))
+    return found
 
 
 def read_files(message: Message, limit: int) -> list[MailFile]:

@@ -1,176 +1,10 @@
-"""The text of a mail as a person has written it: from HTML, without signature and history."""
+"""The text of a mail, by its authors: the sender's own words, without signature and history."""
 
 import re
-from html import unescape
+from typing import NamedTuple
 
-# Characters of HTML and text that are read.
-MAX_HTML = 300_000
+# Characters of text that are read.
 MAX_TEXT = 100_000
-MAX_QUOTES = 5
-MAX_OPEN = 100
-
-BLOCKS = {
-    *("address", "article", "aside", "blockquote", "center", "dd", "div", "dl", "dt", "fieldset"),
-    *("figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr"),
-    *("li", "main", "nav", "ol", "p", "pre", "section", "table", "tr", "ul"),
-}
-PARAGRAPHS = {"p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "table", "blockquote"}
-HIDDEN = {"head", "script", "style", "template", "title", "noscript", "svg", "object"}
-VOID = {
-    *("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"),
-}
-INVISIBLE = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])"
-)
-
-
-# Elements whose content has no tags.
-RAW = {"script", "style", "title", "textarea"}
-# Possessive, so that hostile input takes time in proportion to its length.
-TAG = re.compile(
-    r"""<(?P<end>/?)(?P<name>[a-zA-Z][^\s/>]*+)(?P<attributes>(?:[^>"']|"[^"]*+"|'[^']*+')*+)>"""
-)
-ATTRIBUTE = re.compile(r"""([^\s=/"']++)(?:\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s"']++))?""")
-MAX_ATTRIBUTES = 4000
-
-
-def feed(html: str, to: "HtmlText") -> None:
-    """Split HTML into tags and text. What follows an unclosed tag or comment is dropped.
-
-    `html.parser` of Python 3.11 needs minutes for some hostile mails of 300 KB.
-    """
-    lower, place = html.lower(), 0
-    while (begin := html.find("<", place)) >= 0:
-        to.handle_data(unescaped(html[place:begin]))
-        if html.startswith(("<!", "<?"), begin):
-            mark = "-->" if html.startswith("<!--", begin) else ">"
-            end = html.find(mark, begin + 2)
-            if end < 0:
-                return
-            place = end + len(mark)
-            continue
-        if not html[begin + 1 : begin + 3].lstrip("/")[:1].isalpha():
-            to.handle_data("<")
-            place = begin + 1
-            continue
-        if (tag := TAG.match(html, begin)) is None:
-            return
-        name, place = tag["name"].lower(), tag.end()
-        if tag["end"]:
-            to.handle_endtag(name)
-            continue
-        found = ATTRIBUTE.findall(tag["attributes"][:MAX_ATTRIBUTES])
-        to.handle_starttag(
-            name, {key.lower(): unescaped(value.strip("\"'")) for key, value in found}
-        )
-        if name in RAW:
-            place = lower.find(f"</{name}", place)
-            if place < 0:
-                return
-    to.handle_data(unescaped(html[place:]))
-
-
-def unescaped(text: str) -> str:
-    """Return text with its character references replaced."""
-    try:
-        return unescape(text)
-    except ValueError:
-        # A reference with thousands of digits.
-        return text
-
-
-class HtmlText:
-    """Collects the visible text of HTML. Quoted mail becomes lines that begin with `> `."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self._line = ""
-        # Open elements: the tag, and `True` if it hides its content.
-        self._open: list[tuple[str, bool]] = []
-        self._hidden = 0
-        self._quotes = 0
-        self._links: list[tuple[str, int]] = []
-
-    def handle_starttag(self, tag: str, values: dict[str, str]) -> None:
-        """Take the start tag of an element with its attributes."""
-        if tag in BLOCKS:
-            self._end_line(tag in PARAGRAPHS)
-        if tag == "br":
-            self._end_line(False, is_forced=True)
-        if tag in VOID:
-            return
-        hides = tag in HIDDEN or "hidden" in values
-        hides = hides or INVISIBLE.search(values.get("style", "").lower()) is not None
-        # People do not nest this deep. Deeper elements are read as if they were flat.
-        if len(self._open) < MAX_OPEN:
-            self._open.append((tag, hides))
-            self._hidden += hides
-        if tag == "blockquote":
-            self._quotes += 1
-        elif tag == "li":
-            self._line = "- "
-        elif tag in ("td", "th") and self._line.strip():
-            self._line += " | "
-        elif tag == "a":
-            self._links.append((values.get("href", ""), len(self._line)))
-
-    def handle_endtag(self, tag: str) -> None:
-        """Take the end of an element."""
-        if tag == "a" and self._links:
-            self._end_link()
-        if tag in BLOCKS:
-            self._end_line(tag in PARAGRAPHS)
-        if tag == "blockquote" and self._quotes:
-            self._quotes -= 1
-        for place in range(len(self._open) - 1, -1, -1):
-            if self._open[place][0] == tag:
-                self._hidden -= sum(hides for _, hides in self._open[place:])
-                del self._open[place:]
-                return
-
-    def handle_data(self, data: str) -> None:
-        """Take text."""
-        if self._hidden:
-            return
-        if any(tag == "pre" for tag, _ in self._open[-5:]):
-            *whole, rest = data.split("\n")
-            for line in whole:
-                self._line += line
-                self._end_line(False, is_forced=True)
-            self._line += rest
-            return
-        text = re.sub(r"\s+", " ", data)
-        self._line += text.lstrip() if not self._line or self._line.endswith(" ") else text
-
-    def _end_link(self) -> None:
-        target, begin = self._links.pop()
-        shown = self._line[begin:].strip()
-        is_new = target.startswith(("http://", "https://")) and not self._hidden
-        if is_new and shown and shown.rstrip("/") not in target:
-            self._line += f" ({target[:500]})"
-
-    def _end_line(self, is_paragraph: bool, is_forced: bool = False) -> None:
-        mark = "> " * min(self._quotes, MAX_QUOTES)
-        if self._line.strip() or (is_forced and not self._hidden):
-            self.lines.append(mark + self._line.rstrip())
-        if is_paragraph and self.lines and self.lines[-1].strip("> "):
-            self.lines.append(mark.rstrip())
-        self._line = ""
-
-    def text(self) -> str:
-        """Return the text so far."""
-        self._end_line(False)
-        while self.lines and not self.lines[-1].strip("> "):
-            self.lines.pop()
-        return "\n".join(self.lines)
-
-
-def html_text(html: str) -> str:
-    """Return the visible text of HTML."""
-    parser = HtmlText()
-    # Python's own lower case of a few letters has another length, so that offsets would be wrong.
-    feed(html[:MAX_HTML].replace("\u0130", "I"), parser)
-    return tidied(parser.text())
 
 
 def tidied(text: str) -> str:
@@ -186,82 +20,229 @@ def tidied(text: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", joined).strip("\n")
 
 
-HISTORY = re.compile(
-    r"^(?:-{3,} ?(?:original message|ursprüngliche nachricht|message d'origine|mensaje original)"
-    r" ?-{3,}|_{20,})$",
-    re.IGNORECASE,
+FORWARDED_WORDS = (
+    r"forwarded (?:message|by)|weitergeleitete (?:nachricht|e-?mail)|"
+    r"message (?:transf[ée]r[ée]|r[ée]exp[ée]di[ée])|"
+    r"mensaje reenviado|messaggio inoltrato|doorgestuurd bericht|mensagem (?:re)?encaminhada|"
+    r"przekazana wiadomo[śs][ćc]|wiadomo[śs][ćc] przekazana|vidarebefordrat (?:meddelande|brev)|"
+    r"videresendt (?:besked|meddelelse|melding)|v[äa]litetty viesti|p[řr]eposlan[áa] zpr[áa]va|"
+    r"[İi]letilen [İi]leti|tov[áa]bb[íi]tott [üu]zenet|mesaj redirec[țt]ionat|"
+    r"пересылаемое сообщение|перенаправленное сообщение|переслане повідомлення|"
+    r"προωθημένο μήνυμα|転送(?:された)?メッセージ|转发的?(?:消息|邮件|信息)|轉寄(?:的)?(?:郵件|訊息)|전달된 (?:메시지|메일)"
 )
-# The block of Outlook: `From:`, then `Sent:` or `Date:` within the next lines.
-FIELD_FROM = re.compile(r"^\*?(?:from|von|de|da)\*?\s?:\*? .*\S", re.IGNORECASE)
-FIELD_DATE = re.compile(
-    r"^\*?(?:sent|date|gesendet|datum|envoyé|enviado|inviato)\*?\s?:", re.IGNORECASE
+ORIGINAL_WORDS = (
+    r"original (?:message|appointment)|urspr[üu]ngliche (?:nachricht|e-?mail)|message d.origine|"
+    r"mensaje original|messaggio originale|oorspronkelijk bericht|mensagem original|"
+    r"(?:oryginalna wiadomo[śs][ćc]|wiadomo[śs][ćc] oryginalna)|ursprungligt meddelande|"
+    r"oprindelig meddelelse|opprinnelig melding|alkuper[äa]inen viesti|p[ůu]vodn[íi] zpr[áa]va|"
+    r"[öo]zg[üu]n [İi]leti|eredeti [üu]zenet|исходное сообщение|αρχικό μήνυμα|"
+    r"元のメッセージ|原始邮件|邮件原件|原始郵件|원본 메시지"
 )
-ATTRIBUTION = re.compile(
-    r"^(?:on|am|le|el|il|op|em)\b.{5,300}"
-    r"(?:wrote|writes|schrieb\b.*|a écrit|escribió|ha scritto|schreef\b.*|escreveu) ?:$",
-    re.IGNORECASE | re.DOTALL,
+# What Apple Mail writes.
+BEGIN_WORDS = (
+    r"begin forwarded message|anfang der weitergeleiteten (?:nachricht|e-?mail)|"
+    r"d[ée]but du message (?:r[ée]exp[ée]di[ée]|transf[ée]r[ée])|inicio del mensaje reenviado|"
+    r"inizio (?:del )?messaggio inoltrato|begin doorgestuurd bericht|"
+    r"in[íi]cio da mensagem (?:re)?encaminhada|pocz[ąa]tek przekazywanej wiadomo[śs]ci|"
+    r"(?:p[åa]b[öo]rjat? )?vidarebefordrat (?:brev|meddelande)|"
+    r"(?:start p[åa] )?videresendt (?:besked|melding)|"
+    r"v[äa]litetty viesti alkaa|начало (?:переадресованного|пересылаемого) сообщения|"
+    r"転送されたメッセージ|开始转发的(?:信息|邮件)|下面是被转发的邮件|開始轉寄(?:的)?(?:郵件|訊息)|전달된 메시지 시작"
 )
 FORWARDED = re.compile(
-    r"^(?:-{3,} ?forwarded message|begin forwarded message|-{3,} ?weitergeleitet)", re.IGNORECASE
+    rf"^(?:[-_=]{{2,}} ?(?:{FORWARDED_WORDS})\b.*|(?:{BEGIN_WORDS}) ?[:：]?)$", re.IGNORECASE
+)
+ORIGINAL = re.compile(
+    rf"^(?:[-_=]{{2,}} ?(?:{ORIGINAL_WORDS}) ?[-_=]{{2,}}|_{{20,}})$", re.IGNORECASE
+)
+# The block of Outlook: `From:`, then `Sent:` or `Date:` within the next lines.
+FIELD_FROM = re.compile(
+    r"^\*?(?:from|von|de|da|van|od|fr[åa]n|fra|l[äa]hett[äa]j[äa]|felad[óo]|kimden|от|від|από|"
+    r"差出人|发件人|寄件者|보낸 사람)\*?\s?[:：]\*? ?.*\S",
+    re.IGNORECASE,
+)
+FIELD_DATE = re.compile(
+    r"^\*?(?:sent|date|gesendet|datum|envoy[ée]|enviado|fecha|data|inviato|verzonden|wys[łl]ano|"
+    r"skickat|sendt|dato|l[äa]hetetty|odesl[áa]no|elk[üu]ldve|g[öo]nderildi|tarih|отправлено|дата|"
+    r"送信日時|发送时间|寄件日期|日期|보낸 날짜)\*?\s?[:：]",
+    re.IGNORECASE,
+)
+ATTRIBUTION = re.compile(
+    r"^(?:(?:on|am|le|el|il|op|em|den|dnia|w dniu|a|pe|ma|dne|kl)\b.{5,300}"
+    r"(?:wrote|writes|schrieb\b.*|a [ée]crit|escribi[óo]|ha scritto|schreef\b.*|escreveu|skrev\b.*|"
+    r"napisa[łl]\b.*|kirjoitti|napsal\b.*|[íi]rta\b.*|scris)|"
+    r"\d.{5,300}(?:пишет|написал.*|писал.*|yazdı|写道|寫道|のメール|作成))\s?[:：]$",
+    re.IGNORECASE | re.DOTALL,
+)
+# The subject of a mail that answers or forwards another one.
+OF_ANOTHER = re.compile(
+    r"^\s*(?:re|aw|wg|fwd?|tr|rv|enc|i|r|sv|vs|vl|vb|antw|doorst|odp|pd|ynt|ilt|ответ|на|"
+    r"转发|回复|轉寄|回覆|답장|전달)"
+    r"(?:\[\d+\])?\s?[:：]",
+    re.IGNORECASE,
+)
+FORWARDING = re.compile(
+    r"^\s*(?:wg|fwd?|tr|rv|enc|i|vl|vb|doorst|pd|ilt|转发|轉寄|전달)\s?[:：]", re.IGNORECASE
 )
 
 
-def own_text(text: str, most_quoted: int) -> str:
-    """Cut the signature and the history. A quote of at most `most_quoted` characters stays.
+QUOTE_MARK = re.compile(r"\[(?:\.\.\.|quote \d+)\]")
 
-    Text without words of its author, such as a forwarded mail, is returned unchanged.
+
+class Part(NamedTuple):
+    """Words of another author in a mail."""
+
+    author: str | None
+    text: str
+
+
+class MailText(NamedTuple):
+    """The text of a mail, by its authors."""
+
+    # The words of the sender.
+    own: str
+    forwarded: list[Part]
+    quotes: list[Part]
+
+
+def split_text(
+    text: str, most_quoted: int, *, is_forward: bool = False, is_answer: bool = False
+) -> MailText:
+    """Cut the signature and the history, and take the words of others out of the text.
+
+    A quote of more than `most_quoted` characters is left out, unless the sender has added nothing.
+    `is_forward` tells that the subject is that of a forwarded mail. In an answer to the agent
+    (`is_answer`), the quotes at the end are left out: they are its own words.
     """
     lines = text.split("\n")
-    lines = lines[: end_of_own(lines)]
+    end, begin = end_of_own(lines)
+    own, quotes, inner = without_quotes(lines[:end], most_quoted)
+    own, last = without_last_marks(own)
+    if is_answer and own:
+        quotes = quotes[: len(quotes) - last]
+    forwarded = [forwarded_part(one) for one in inner]
+    if not own and not forwarded and begin is None:
+        # The sender has only quoted.
+        return MailText("", [], [Part(None, text.strip())] if text.strip() else [])
+    # An answer may end with the mail that it answers.
+    if begin is not None and (is_forward or not own or FORWARDED.match(lines[begin].strip())):
+        forwarded.append(forwarded_part("\n".join(lines[begin:]).strip()))
+    return MailText(own, forwarded, quotes)
+
+
+def forwarded_part(text: str) -> Part:
+    """Return a forwarded mail with its author, if its head names one."""
+    for line in text.split("\n")[:6]:
+        if FIELD_FROM.match(line.strip()):
+            author = re.split("[:：]", line, maxsplit=1)[1].strip(" *")
+            return Part(author[:200] or None, text)
+    return Part(None, text)
+
+
+def without_quotes(lines: list[str], most_quoted: int) -> tuple[str, list[Part], list[str]]:
+    """Return the lines of the sender, the quotes between them, and quoted forwarded mails."""
     kept: list[str] = []
+    quotes: list[Part] = []
+    forwarded: list[str] = []
     place = 0
     while place < len(lines):
-        if not lines[place].startswith(">"):
+        if not is_quoted(lines[place]):
             kept.append(lines[place])
             place += 1
+            if attribution_lines(kept) and not is_quote_next(lines, place):
+                # Some programs do not mark the lines that they quote.
+                rest = "\n".join(lines[place:]).strip()
+                author = drop_attribution(kept)
+                add_quote(quotes, kept, author, rest, len(rest))
+                break
             continue
         end = place
-        while end < len(lines) and (lines[end].startswith(">") or is_gap(lines, end)):
+        while end < len(lines) and (is_quoted(lines[end]) or is_gap(lines, end)):
             end += 1
-        drop_attribution(kept)
-        quote = "\n".join(lines[place:end])
-        kept.append(quote if len(quote) <= most_quoted else "> [...]")
+        bare = [line.strip().lstrip("> ") for line in lines[place:end]]
+        author = drop_attribution(kept)
+        if any(FORWARDED.match(line) for line in bare):
+            forwarded.append("\n".join(bare))
+        else:
+            add_quote(quotes, kept, author, "\n".join(bare), most_quoted)
         place = end
-    found = "\n".join(kept).strip()
-    written = [line for line in found.split("\n") if line.strip() and not line.startswith(">")]
-    if not written:
-        return text.strip()
-    # A cut quote at the end has no information.
-    return re.sub(r"(?:\n+> \[\.\.\.\])+\Z", "", found)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip(), quotes, forwarded
+
+
+def without_last_marks(own: str) -> tuple[str, int]:
+    """Remove the lines in place of quotes at the end, which have no information there.
+
+    Return the number of these quotes, without those that were left out.
+    """
+    lines, count = own.split("\n"), 0
+    while lines and (not lines[-1].strip() or QUOTE_MARK.fullmatch(lines[-1])):
+        count += lines.pop().startswith("[quote")
+    return "\n".join(lines), count
+
+
+def add_quote(
+    quotes: list[Part], kept: list[str], author: str | None, text: str, most_quoted: int
+) -> None:
+    """Add a quote, and a line in its place."""
+    if not text.strip():
+        return
+    if len(text) > most_quoted:
+        kept.append("[...]")
+        return
+    number = len(quotes) + 1
+    quotes.append(Part(f"quote {number}" + (f", {author}" if author else ""), text))
+    kept.append(f"[quote {number}]")
+
+
+def is_quoted(line: str) -> bool:
+    """Return `True` for a line that a mail program has quoted."""
+    return line.lstrip().startswith((">", "\uff1e"))
 
 
 def is_gap(lines: list[str], place: int) -> bool:
     """Return `True` for an empty line between two quoted ones."""
-    return not lines[place].strip() and place + 1 < len(lines) and lines[place + 1].startswith(">")
+    return not lines[place].strip() and place + 1 < len(lines) and is_quoted(lines[place + 1])
 
 
-def end_of_own(lines: list[str]) -> int:
-    """Return the number of lines before the signature or the history of another program."""
-    for place, line in enumerate(lines):
-        stripped = line.strip()
-        if FORWARDED.match(stripped):
-            return len(lines)
-        if line in ("-- ", "--") and place:
-            return place
-        following = [later.strip() for later in lines[place + 1 : place + 4]]
-        if HISTORY.match(stripped) and place:
-            return place
-        if FIELD_FROM.match(stripped) and any(FIELD_DATE.match(later) for later in following):
-            return place
-    return len(lines)
+def is_quote_next(lines: list[str], place: int) -> bool:
+    """Return `True` if the next line with text is quoted, or there is none."""
+    following = (line for line in lines[place:] if line.strip())
+    return is_quoted(next(following, ">"))
 
 
-def drop_attribution(kept: list[str]) -> None:
-    """Remove the line `On ... wrote:` at the end, which may be wrapped."""
+def end_of_own(lines: list[str]) -> tuple[int, int | None]:
+    """Return the number of lines before the signature or another mail, and the line of that mail."""
+    begin = next((place for place in range(len(lines)) if begins_mail(lines, place)), None)
+    own = lines[:begin]
+    signature = (place for place, line in enumerate(own) if line in ("-- ", "--") and place)
+    return next(signature, len(own)), begin
+
+
+def begins_mail(lines: list[str], place: int) -> bool:
+    """Return `True` for the first line of another mail below the own text."""
+    stripped = lines[place].strip()
+    if FORWARDED.match(stripped) or ORIGINAL.match(stripped):
+        return True
+    following = [later.strip() for later in lines[place + 1 : place + 4]]
+    return bool(FIELD_FROM.match(stripped)) and any(FIELD_DATE.match(later) for later in following)
+
+
+def attribution_lines(kept: list[str]) -> int:
+    """Return the number of lines of `On ... wrote:` at the end, which may be wrapped."""
+    for count in (1, 2, 3):
+        if len(kept) >= count and ATTRIBUTION.match("\n".join(kept[-count:]).strip()):
+            return count
+    return 0
+
+
+def drop_attribution(kept: list[str]) -> str | None:
+    """Remove the line `On ... wrote:` at the end, and return its author in one line."""
     end = len(kept)
     while end and not kept[end - 1].strip():
         end -= 1
-    for count in (1, 2, 3):
-        if end >= count and ATTRIBUTION.match("\n".join(kept[end - count : end]).strip()):
-            del kept[end - count :]
-            return
+    count = attribution_lines(kept[:end])
+    if not count:
+        return None
+    author = " ".join(kept[end - count : end]).strip(" :：")
+    del kept[end - count :]
+    return author[:200]

@@ -13,7 +13,8 @@ from avocet_email.config import AuthenticationConfig
 from avocet_email.headers import bytes_text, decoded
 from avocet_email.intake import Guard, parse_position
 from avocet_email.mail import Skip, parse, read_envelope, read_files, read_text
-from avocet_email.text import html_text, own_text
+from avocet_email.html import html_text
+from avocet_email.text import MailText, Part, split_text
 from avocet_email.trust import parse_results, unproven
 
 
@@ -165,23 +166,93 @@ class EnvelopeTest(unittest.TestCase):
 
 
 class TextTest(unittest.TestCase):
-    def test_own_text_cuts_signature_and_history(self) -> None:
+    def test_split_text_cuts_signature_and_history(self) -> None:
         long = "> " + "old " * 200
         table = {
             "Hi\n-- \nAnn\nBoss": "Hi",
             f"Yes.\n\nOn Fri, Bob <b@x.org> wrote:\n{long}\n> more": "Yes.",
             f"Yes.\n\nAm 27.11. um 10:00 schrieb Bob\n<b@x.org>:\n\n{long}": "Yes.",
-            "Yes.\n\nOn Fri, Bob wrote:\n> Run it?": "Yes.\n\n> Run it?",
-            f"{long}\nNo, because\n> a\n\n> b\nof c": "> [...]\nNo, because\n> a\n\n> b\nof c",
+            f"{long}\nNo, because\n{long}\nof c": "[...]\nNo, because\n[...]\nof c",
             "OK\n-----Original Message-----\nFrom: x": "OK",
             "OK\n\nVon: Bob <b@x.org>\nGesendet: Freitag\nAn: x\n\nalt": "OK",
-            "FYI\n---------- Forwarded message ----------\nFrom: x\nDate: y\n\nbody": None,
-            f"On Fri, Bob wrote:\n{long}": None,
-            "a -- b\n--- \nc": None,
+            "a -- b\n--- \nc": "a -- b\n--- \nc",
+            "On Monday\nI wrote: a": "On Monday\nI wrote: a",
         }
-        for text, expected in table.items():
-            found = own_text(text, 100)
-            self.assertEqual(found, text.strip() if expected is None else expected)
+        for text, own in table.items():
+            self.assertEqual(split_text(text, 100), MailText(own, [], []), text)
+
+    def test_split_text_gives_quotes_to_their_authors(self) -> None:
+        table: dict[str, tuple[str, list[Part]]] = {
+            "Yes.\n\nOn Fri, Bob wrote:\n> Run it?": (
+                "Yes.",
+                [Part("quote 1, On Fri, Bob wrote", "Run it?")],
+            ),
+            "No, because\n> a\n\n> b\nof c": (
+                "No, because\n[quote 1]\nof c",
+                [Part("quote 1", "a\n\nb")],
+            ),
+            "> a\nyes\n> b\nno": (
+                "[quote 1]\nyes\n[quote 2]\nno",
+                [Part("quote 1", "a"), Part("quote 2", "b")],
+            ),
+            "Hm.\nLe lun., Bob a écrit :\nRun it": (
+                "Hm.",
+                [Part("quote 1, Le lun., Bob a écrit", "Run it")],
+            ),
+            f"On Fri, Bob wrote:\n> {'x' * 200}": (
+                "",
+                [Part(None, f"On Fri, Bob wrote:\n> {'x' * 200}")],
+            ),
+        }
+        for text, (own, quotes) in table.items():
+            self.assertEqual(split_text(text, 100), MailText(own, [], quotes), text)
+        # The agent knows its own answer, but a quote between the lines is a question of the sender.
+        answer = split_text("> a\nyes\nOn Fri, Avocet wrote:\n> b", 100, is_answer=True)
+        self.assertEqual(answer, MailText("[quote 1]\nyes", [], [Part("quote 1", "a")]))
+
+    def test_split_text_takes_everything_below_a_forward_mark(self) -> None:
+        marks = [
+            "---------- Forwarded message ---------",
+            "-------- Forwarded Message --------",
+            "-------- Weitergeleitete Nachricht --------",
+            "-------- Message transféré --------",
+            "-------- Mensaje reenviado --------",
+            "-------- Messaggio Inoltrato --------",
+            "-------- Doorgestuurd bericht --------",
+            "-------- Mensagem encaminhada --------",
+            "-------- Przekazana wiadomość --------",
+            "-------- Пересылаемое сообщение --------",
+            "-------- 転送メッセージ --------",
+            "Begin forwarded message:",
+            "Anfang der weitergeleiteten Nachricht:",
+            "Début du message réexpédié :",
+            "Inicio del mensaje reenviado:",
+            "Inizio messaggio inoltrato:",
+            "Begin doorgestuurd bericht:",
+            "下面是被转发的邮件：",
+        ]
+        body = "From: Eve <e@x.org>\nDate: today\n\nPlease run it.\n> old\n-- \nEve"
+        for mark in marks:
+            for start in ("", "> "):
+                below = "\n".join(start + line for line in f"{mark}\n{body}".split("\n"))
+                signature = "" if start else "-- \nAnn\n"
+                found = split_text(f"What is this?\n{signature}{below}", 100)
+                self.assertEqual((found.own, found.quotes), ("What is this?", []), mark)
+                (part,) = found.forwarded
+                self.assertEqual(part.author, "Eve <e@x.org>", mark)
+                self.assertIn("Please run it.", part.text, mark)
+        outlook = [
+            "-----Original Message-----",
+            "-----Ursprüngliche Nachricht-----",
+            "-----Message d'origine-----",
+            "-----Oorspronkelijk bericht-----",
+            "________________________________",
+        ]
+        for mark in outlook:
+            found = split_text(f"FYI\n{mark}\n{body}", 100, is_forward=True)
+            self.assertEqual((found.own, len(found.forwarded)), ("FYI", 1), mark)
+            alone = split_text(f"{mark}\n{body}", 100)
+            self.assertEqual((alone.own, len(alone.forwarded)), ("", 1), mark)
 
     def test_html_becomes_its_visible_text(self) -> None:
         table = {
@@ -192,6 +263,9 @@ class TextTest(unittest.TestCase):
             "<ul><li>a</li><li>b</li></ul>": "- a\n- b",
             '<a href="https://x.org/y">here</a> <a href="https://x.org">x.org</a> <a href="javascript:x">z</a>': "here (https://x.org/y) x.org z",
             "new<blockquote>old<br>older</blockquote>": "new\n\n> old\n> older",
+            '<p>new</p><div class="gmail_quote">On Fri, Bob wrote:<p>old</p></div>after': (
+                "new\n\n> On Fri, Bob wrote:\n>\n> old\n>\nafter"
+            ),
             "<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>": "a | b\nc",
             "<pre>a\n  b</pre>": "a\n  b",
             "</div></blockquote><p>x": "x",
@@ -200,7 +274,7 @@ class TextTest(unittest.TestCase):
             "a<script>b": "a",
         }
         for html, text in table.items():
-            self.assertEqual(html_text(html), text, html)
+            self.assertEqual(html_text(html).text, text, html)
         # Each of these takes minutes in a parser that searches for the end of each tag again.
         hostile = [
             "<div>",
@@ -215,10 +289,81 @@ class TextTest(unittest.TestCase):
             "</",
             "&#9",
             "<a ",
+            "<style>{",
+            "<p style='color:red;'>x",
         ]
         for piece in hostile:
             html_text(piece * 100_000)
         html_text("<p>&#" + "9" * 9000 + ";")
+
+    def test_html_that_nobody_sees_is_left_out_and_counted(self) -> None:
+        styles = [
+            "display:none",
+            "DISPLAY : NONE !important",
+            "visibility:hidden",
+            "opacity:0",
+            "opacity: .01",
+            "filter:alpha(opacity=0);opacity:0%",
+            "font-size:0",
+            "font-size:1px",
+            "font:1px/1 Arial",
+            "font-size:0.05em",
+            "color:#fff",
+            "color:#FEFEFE",
+            "color:white",
+            "color:rgb(255, 255, 255)",
+            "color:rgba(0,0,0,0)",
+            "color:transparent",
+            "color:#123456;background:#123457",
+            "background-color:black",
+            "position:absolute;left:-9999px",
+            "text-indent:-5000px",
+            "margin-left:-999em",
+            "max-height:0;overflow:hidden",
+            "width:1px;height:1px;overflow:hidden",
+            "clip:rect(0,0,0,0);position:absolute",
+            "clip-path:inset(50%)",
+            "transform:scale(0)",
+            "mso-hide:all",
+            "disp/**/lay:none;display:/**/none",
+        ]
+        for style in styles:
+            for tag in ("div", "span"):
+                html = f'<p>a</p><{tag} style="{style}">run <b>it</b> now</{tag}><p>b</p>'
+                self.assertEqual(html_text(html), ("a\n\nb", 1), style)
+            of_class = f"<style>@media x {{.y {{a:b}}}} td.h, div .h {{{style}}}</style>"
+            html = f'{of_class}a<div class="big H">run it</div>b'
+            self.assertEqual(html_text(html), ("a\nb", 1), style)
+        others = [
+            "<div hidden>run it</div>",
+            '<font color="white">run it</font>',
+            '<table bgcolor="#eeeeee"><tr><td><font color="#eee">run it</font></td></tr></table>',
+            '<style>#h{display:none}</style><p id="h">run it</p>',
+            "<style>p{font-size:0}</style><p>run it</p>",
+            "<div style='font-size:1px'><b>run</b> <i>it</i></div>",
+        ]
+        for html in others:
+            self.assertEqual(html_text(html + "<h1>b"), ("b", 1), html)
+        self.assertEqual(html_text(f"a{'<i hidden>x</i>b' * 3}").hidden, 3)
+        deep = "<div>" * 200 + "<div hidden>run it"
+        self.assertEqual(html_text("a" + deep), ("a", 1))
+
+    def test_html_that_people_see_stays(self) -> None:
+        seen = [
+            '<div style="background:#000;color:#fff">b</div>',
+            '<td bgcolor="black"><font color="white">b</font></td>',
+            '<div style="background:url(x.png);color:#fff">b</div>',
+            '<div style="font-size:0"><span style="font-size:14px">b</span></div>',
+            '<div style="visibility:hidden"><p style="visibility:visible">b</p></div>',
+            '<div style="color:#fff"><p style="color:#333">b</p></div>',
+            "<style>@media (max-width:1px) {.h{display:none}} a:hover{opacity:0}</style>"
+            '<p class="h"><a>b</a></p>',
+            '<div style="max-height:0">b</div>',
+            '<div style="background-color:transparent;left:-9999px">b</div>',
+            "<p>" * 200 + "b",
+        ]
+        for html in seen:
+            self.assertEqual(html_text(html), ("b", 0), html)
 
     def test_text_is_decoded_whatever_the_charset_says(self) -> None:
         table = [
@@ -252,7 +397,7 @@ class TextTest(unittest.TestCase):
 
     def read(self, message: EmailMessage) -> str:
         raw = parse(crlf(message))
-        return read_text(raw, read_envelope(raw, settings()), settings())
+        return read_text(raw, read_envelope(raw, settings()), settings()).text
 
     def test_text_comes_from_plain_text_else_from_html(self) -> None:
         def made() -> EmailMessage:
@@ -282,7 +427,38 @@ class TextTest(unittest.TestCase):
     def test_command_stands_before_the_subject(self) -> None:
         for text, expected in [("/stop", "/stop"), ("do it", "Subject: Work\n\ndo it")]:
             raw = parse(mail(text, subject="Work"))
-            self.assertEqual(read_text(raw, read_envelope(raw, settings()), settings()), expected)
+            found = read_text(raw, read_envelope(raw, settings()), settings())
+            self.assertEqual(found.published(), {"text": expected})
+
+    def test_subject_of_another_mail_is_no_word_of_the_sender(self) -> None:
+        for subject in ("Fwd: Run it", "Re: Run it", "WG: Run it", "AW[2]: Run it", "转发：Run it"):
+            raw = parse(mail("Look", subject=subject))
+            found = read_text(raw, read_envelope(raw, settings()), settings())
+            self.assertEqual(found.text, "Look")
+            self.assertEqual([part.text for part in found.untrusted], [subject])
+
+    def test_hidden_words_are_missing_in_the_plain_text_too(self) -> None:
+        message = EmailMessage()
+        message["Authentication-Results"] = "mx.example.net; dmarc=pass"
+        message["From"] = ANN
+        message.set_content("Hello run it world")
+        message.add_alternative("<p>Hello <i hidden>run it</i> world</p>", subtype="html")
+        self.assertEqual(self.read(message), "Hello world\n[1 hidden passage was left out]")
+
+    def test_attached_mail_is_forwarded(self) -> None:
+        inner = EmailMessage()
+        inner["From"] = "Eve <e@x.org>"
+        inner["Subject"] = "Order"
+        inner.set_content("Run it.")
+        outer = EmailMessage()
+        outer["Authentication-Results"] = "mx.example.net; dmarc=pass"
+        outer["From"] = ANN
+        outer.set_content("See below")
+        outer.add_attachment(inner)
+        raw = parse(crlf(outer))
+        found = read_text(raw, read_envelope(raw, settings()), settings())
+        self.assertEqual(found.text, "See below")
+        self.assertEqual(found.forwarded, [Part("Eve <e@x.org>", "Subject: Order\n\nRun it.")])
 
 
 HEAD = b"Authentication-Results: mx.example.net; dmarc=pass\r\nFrom: Ann <ann@example.org>\r\n"
@@ -293,7 +469,7 @@ def broken(headers: bytes, body: bytes) -> tuple[Any, str, list[str]]:
     raw = (HEAD + headers + b"\r\n" + body).replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
     message = parse(raw)
     envelope = read_envelope(message, settings())
-    text = read_text(message, envelope, settings())
+    text = read_text(message, envelope, settings()).text
     return envelope, text, [file.name for file in read_files(message, 10**6)]
 
 
@@ -357,7 +533,7 @@ class BrokenTest(unittest.TestCase):
             "raw-8bit.eml": "Subject: Grüße\n\nhello",
         }.items():
             message = parse((PLUGIN / "tests/mails" / name).read_bytes())
-            text = read_text(message, read_envelope(message, config), config)
+            text = read_text(message, read_envelope(message, config), config).text
             self.assertEqual((text, read_files(message, 1000)), (expected, []))
 
     def test_deep_and_unfinished_parts_end_in_text_or_nothing(self) -> None:
