@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use agent_client_protocol::v1::schema::{ContentBlock, EmbeddedResourceResource};
-use avocet_gateway::PublishedFile;
+use avocet_gateway::{PublishedFile, UntrustedPart};
 use avocet_protocol::chat::AttachmentKind;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -19,6 +19,8 @@ const MAX_TEXT: usize = 384 * 1024;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct PromptContent {
     pub(crate) text: String,
+    /// Embedded texts. The person has not written them.
+    pub(crate) untrusted: Vec<UntrustedPart>,
     pub(crate) files: Vec<PromptFile>,
 }
 
@@ -34,17 +36,17 @@ impl PromptContent {
     /// # Errors
     /// A text for the person, if a part is unusable or nothing is left.
     pub(crate) fn read(blocks: Vec<ContentBlock>, place: &SessionPlace) -> Result<Self, String> {
-        let mut reading = PromptReader { place, content: Self::default(), behind: String::new() };
+        let mut reading = PromptReader { place, content: Self::default() };
         for block in blocks {
             reading.add(block)?;
         }
-        let PromptReader { mut content, behind, .. } = reading;
-        content.text.push_str(&behind);
+        let content = reading.content;
         if content.text.trim().is_empty() && content.files.is_empty() {
             return Err("the prompt is empty".to_owned());
         }
-        if content.text.len() > MAX_TEXT {
-            let length = content.text.len();
+        let embedded = content.untrusted.iter().map(|part| part.text.len());
+        let length = content.text.len() + embedded.sum::<usize>();
+        if length > MAX_TEXT {
             return Err(format!(
                 "the text of the prompt is {length} bytes long; at most {MAX_TEXT} are possible: \
                  save it as a file, and name the file"
@@ -57,8 +59,6 @@ impl PromptContent {
 struct PromptReader<'a> {
     place: &'a SessionPlace,
     content: PromptContent,
-    /// Embedded texts, which follow the whole text.
-    behind: String,
 }
 
 impl PromptReader<'_> {
@@ -108,10 +108,8 @@ impl PromptReader<'_> {
             self.attach(AttachmentKind::Document, last_part(uri), media_type, text.into_bytes());
             return;
         }
-        let fence = fence_for(&text);
-        let (name, end) = (self.name_of(uri), if text.ends_with('\n') { "" } else { "\n" });
-        let embedded = format!("\n\nContent of `{name}`:\n{fence}\n{text}{end}{fence}");
-        self.behind.push_str(&embedded);
+        let from = Some(format!("the content of `{}`", self.name_of(uri)));
+        self.content.untrusted.push(UntrustedPart { from, text });
     }
 
     fn decode(

@@ -29,14 +29,16 @@ fn read_names_linked_files_as_tools_do() {
 }
 
 #[test]
-fn read_puts_embedded_text_behind_the_prompt() {
+fn read_makes_embedded_text_an_untrusted_part() {
     let resource = json!({ "uri": "file:///code/a.md", "text": "see\n```\nx\n```" });
     let content = read(json!([
         { "type": "resource", "resource": resource },
         { "type": "text", "text": ": what is it?" },
     ]));
-    let text = content.unwrap().text;
-    assert_eq!(text, "`a.md`: what is it?\n\nContent of `a.md`:\n````\nsee\n```\nx\n```\n````");
+    let PromptContent { text, untrusted, .. } = content.unwrap();
+    assert_eq!(text, "`a.md`: what is it?");
+    let from = Some("the content of `a.md`".to_owned());
+    assert_eq!(untrusted, [UntrustedPart { from, text: "see\n```\nx\n```".to_owned() }]);
 }
 
 #[test]
@@ -47,7 +49,7 @@ fn read_turns_pictures_and_long_texts_into_files() {
         { "type": "resource", "resource": { "uri": "file:///code/long.txt", "text": long } },
         { "type": "resource", "resource": { "uri": "file:///code/b.bin", "blob": "aGk=" } },
     ]));
-    let PromptContent { text, files } = content.unwrap();
+    let PromptContent { text, files, .. } = content.unwrap();
     assert_eq!(text, "`long.txt``b.bin`");
     let kinds: Vec<_> = files.iter().map(|file| file.published.kind).collect();
     assert_eq!(kinds, [AttachmentKind::Image, AttachmentKind::Document, AttachmentKind::Document]);

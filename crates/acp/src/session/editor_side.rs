@@ -5,7 +5,9 @@ use std::sync::Arc;
 use agent_client_protocol::Error;
 use agent_client_protocol::v1;
 use agent_client_protocol::v1::schema::{ContentBlock, PromptResponse, StopReason};
-use avocet_gateway::{Ask, AskResult, AttachParams, Client, ClientError, PublishedFile, Wait};
+use avocet_gateway::{
+    Ask, AskResult, AttachParams, Client, ClientError, PublishedFile, UntrustedPart, Wait,
+};
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::ids::{DedupeKey, MessageId};
 use avocet_protocol::store::MessageStatus;
@@ -60,7 +62,7 @@ impl EditorSession {
             attachments.push(file.published);
         }
         let files: Vec<String> = attachments.iter().map(|file| file.reference.clone()).collect();
-        match self.send(&client, content.text, attachments).await {
+        match self.send(&client, content.text, attachments, content.untrusted).await {
             Ok(message) => Ok((message, files)),
             Err(error) => {
                 files.iter().for_each(|file| client.forget_file(file));
@@ -90,10 +92,11 @@ impl EditorSession {
         client: &Client,
         text: String,
         attachments: Vec<PublishedFile>,
+        untrusted: Vec<UntrustedPart>,
     ) -> Result<MessageId, ClientError> {
         let key = DedupeKey::parse(&uuid::Uuid::new_v4().to_string()).ok();
         let session = self.place.session.clone();
-        let ask = Ask { key, attachments, ..Ask::new(session, text) };
+        let ask = Ask { key, attachments, untrusted, ..Ask::new(session, text) };
         let asked: AskResult = self.call::<Ask>(client, &ask).await?;
         self.own.put(asked.message, ());
         Ok(asked.message)
@@ -163,7 +166,7 @@ impl EditorSession {
     }
 
     async fn send_stop(&mut self, client: &Client) -> Result<MessageStatus, ClientError> {
-        let message = self.send(client, "/stop".to_owned(), Vec::new()).await?;
+        let message = self.send(client, "/stop".to_owned(), Vec::new(), Vec::new()).await?;
         self.call::<Wait>(client, &Wait { message, seconds: None }).await
     }
 

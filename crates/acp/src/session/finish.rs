@@ -124,7 +124,7 @@ impl EditorSession {
     /// Sends an answer of the person to the chat, inside of the open prompt.
     async fn answer(&mut self, text: String) {
         let Some(client) = self.client.clone() else { return };
-        if let Err(error) = self.send(&client, text, Vec::new()).await {
+        if let Err(error) = self.send(&client, text, Vec::new(), Vec::new()).await {
             self.editor.say(&format!("\n\nCannot send the answer: {error}\n\n"));
         }
     }
