@@ -14,6 +14,8 @@ use crate::http::HttpHome;
 use crate::support::{assert_fails, printed, printed_json, run, stop, until};
 
 const ASKS: &str = "[tools.policy]\nwrite_file = \"ask\"\n";
+/// The operator lets the MCP client do everything.
+pub(crate) const WIDE: &str = "[gateway.clients.mcp]\nrole = \"operator\"\nchats = [\"*\"]\ntoken = \"a-token-of-the-mcp-client\"\n";
 /// The time after which a wait fails its test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -172,8 +174,66 @@ fn mcp_serve_of_a_narrow_client_has_the_tools_of_its_role() {
 }
 
 #[test]
-fn mcp_serve_lists_its_tools() {
+fn mcp_serve_without_a_client_is_a_user_who_reaches_its_own_chats() {
     let (home, daemon) = started("");
+    printed(&home, &["ask", "me", "count to 2", "--wait"]);
+    let mut client = StdioClient::open(&home, &[], "test", &json!({"elicitation": {}}));
+    let tools = client.call("tools/list", json!({}));
+    let names: Vec<&str> = tools["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["ask", "send", "sessions", "history", "jobs"]);
+    let answer = client.tool("ask", json!({"text": "count to 3"}));
+    assert_eq!(answer["structuredContent"]["reply"], "1, 2, 3.");
+    for text in ["write_file AGENTS.md x", "exec_shell touch AGENTS.md"] {
+        client.tool("ask", json!({ "text": text }));
+        assert!(!home.workspace().join("AGENTS.md").exists(), "{text}");
+    }
+    let sessions = client.tool("sessions", json!({}));
+    assert!(!text(&sessions).contains("terminal:local:me"), "{sessions}");
+    let others = json!({"session": "me", "text": "count to 2"});
+    for (tool, arguments) in [
+        ("ask", others),
+        ("history", json!({"session": "me"})),
+        ("jobs", json!({"action": "start", "profile": "builder", "task": "count to 2"})),
+    ] {
+        let refused = client.tool(tool, arguments);
+        assert_eq!(refused["isError"], true, "{refused}");
+        assert!(text(&refused).contains("[gateway.clients.mcp]"), "{refused}");
+    }
+    client.end();
+    stop(daemon);
+}
+
+#[test]
+fn mcp_send_to_another_chat_is_asked_in_a_form_that_shows_the_message() {
+    let (home, daemon) = started(WIDE);
+    let mut client = StdioClient::open(&home, &[], "test", &json!({"elicitation": {}}));
+    let text_to_send = "hello \u{202e}you";
+    for (decision, is_sent) in [("allow", true), ("deny", false)] {
+        let arguments = json!({"chat": "me", "text": text_to_send});
+        let id = client.begin("tools/call", json!({"name": "send", "arguments": arguments}));
+        let form = client.wait_for(|message| message["method"] == "elicitation/create");
+        let message = form["params"]["message"].as_str().unwrap();
+        let expected = "Send this message to terminal:local:me?\n\"hello \\u202eyou\"";
+        assert_eq!(message, expected);
+        let result = json!({"action": "accept", "content": {"decision": decision}});
+        client.write(&json!({"jsonrpc": "2.0", "id": form["id"], "result": result}));
+        let sent = client.result_of(id);
+        assert_eq!(sent["isError"] != true, is_sent, "{sent}");
+    }
+    let own = client.tool("send", json!({"chat": "terminal:local:mcp-test", "text": "hello"}));
+    assert!(text(&own).contains("is in the outbox"), "{own}");
+    client.end();
+    stop(daemon);
+}
+
+#[test]
+fn mcp_serve_lists_its_tools() {
+    let (home, daemon) = started(WIDE);
     let mut client = StdioClient::open(&home, &[], "test", &json!({}));
     let tools = client.call("tools/list", json!({}));
     insta::assert_snapshot!("tools", serde_json::to_string_pretty(&tools).unwrap());
@@ -183,7 +243,7 @@ fn mcp_serve_lists_its_tools() {
 
 #[test]
 fn mcp_ask_answers_in_the_conversation_of_the_client() {
-    let (home, daemon) = started("");
+    let (home, daemon) = started(WIDE);
     let mut one = StdioClient::open(&home, &[], "One App", &json!({}));
     let mut two = StdioClient::open(&home, &["--session", "me"], "two", &json!({}));
     let answer = one.tool("ask", json!({"text": "count to 3"}));
@@ -209,7 +269,7 @@ fn mcp_ask_answers_in_the_conversation_of_the_client() {
     let sessions = one.tool("sessions", json!({"limit": 5}));
     assert_eq!(sessions["structuredContent"]["sessions"].as_array().unwrap().len(), 2);
     let sent = one.tool("send", json!({"chat": "me", "text": "hello"}));
-    assert!(text(&sent).contains("terminal:local:me"), "{sent}");
+    assert!(text(&sent).contains("this client shows no forms"), "{sent}");
     let wrong = one.tool("ask", json!({"txet": "hi"}));
     assert_eq!(wrong["isError"], true);
     assert!(text(&wrong).contains("txet"), "{wrong}");
@@ -222,7 +282,7 @@ fn mcp_ask_answers_in_the_conversation_of_the_client() {
 
 #[test]
 fn mcp_profile_runs_a_job_and_shows_its_progress() {
-    let (home, daemon) = started("");
+    let (home, daemon) = started(WIDE);
     let mut client = StdioClient::open(&home, &[], "test", &json!({}));
     let id = client.begin_tool("builder", &json!({"task": "list_directory ."}));
     let progress = client.wait_for(|message| message["method"] == "notifications/progress");
@@ -245,7 +305,7 @@ fn mcp_profile_runs_a_job_and_shows_its_progress() {
 
 #[test]
 fn mcp_cancellation_stops_the_turn_and_the_job() {
-    let (home, daemon) = started("");
+    let (home, daemon) = started(WIDE);
     let mut client = StdioClient::open(&home, &["--session", "me"], "test", &json!({}));
     for tool in ["ask", "builder"] {
         let key = if tool == "ask" { "text" } else { "task" };
@@ -272,7 +332,7 @@ fn mcp_cancellation_stops_the_turn_and_the_job() {
 
 #[test]
 fn mcp_cancellation_of_a_queued_call_leaves_the_turn_before_it() {
-    let (home, daemon) = started("");
+    let (home, daemon) = started(WIDE);
     let mut client = StdioClient::open(&home, &["--session", "me"], "test", &json!({}));
     printed(&home, &["ask", "me", "count to 100"]);
     let states = || -> Vec<Value> {
@@ -293,7 +353,7 @@ fn mcp_cancellation_of_a_queued_call_leaves_the_turn_before_it() {
 
 #[test]
 fn mcp_approval_is_decided_in_a_form() {
-    let (home, daemon) = started(ASKS);
+    let (home, daemon) = started(&format!("{ASKS}{WIDE}"));
     let mut client = StdioClient::open(&home, &[], "test", &json!({"elicitation": {}}));
     for (file, decision, is_written) in [("a.txt", "allow", true), ("b.txt", "deny", false)] {
         let id = client.begin(
@@ -335,7 +395,7 @@ fn mcp_approval_is_decided_in_a_form() {
 
 #[test]
 fn mcp_question_is_answered_in_a_form() {
-    let (home, daemon) = started("");
+    let (home, daemon) = started(WIDE);
     let mut client = StdioClient::open(&home, &[], "test", &json!({"elicitation": {}}));
     let question = r#"ask_user {"question": "Which colour?", "options": ["red", "light blue"]}"#;
     let id = client.begin("tools/call", json!({"name": "ask", "arguments": {"text": question}}));
@@ -353,7 +413,7 @@ fn mcp_question_is_answered_in_a_form() {
 
 #[test]
 fn mcp_approval_without_forms_is_decided_elsewhere() {
-    let (home, daemon) = started(ASKS);
+    let (home, daemon) = started(&format!("{ASKS}{WIDE}"));
     let mut client = StdioClient::open(&home, &[], "test", &json!({}));
     let waiting = client.tool("ask", json!({"text": "write_file a.txt hello"}));
     assert_eq!(waiting["structuredContent"]["status"], "waiting", "{waiting}");
@@ -369,7 +429,7 @@ fn mcp_approval_without_forms_is_decided_elsewhere() {
 
 #[test]
 fn mcp_form_is_withdrawn_when_the_call_is_decided_elsewhere() {
-    let (home, daemon) = started(ASKS);
+    let (home, daemon) = started(&format!("{ASKS}{WIDE}"));
     let mut client = StdioClient::open(&home, &[], "test", &json!({"elicitation": {}}));
     let id = client.begin(
         "tools/call",
@@ -388,7 +448,7 @@ fn mcp_form_is_withdrawn_when_the_call_is_decided_elsewhere() {
 
 #[test]
 fn mcp_resources_show_conversations_and_the_memory() {
-    let (home, daemon) = started("");
+    let (home, daemon) = started(WIDE);
     printed(&home, &["ask", "me", "count to 2", "--wait"]);
     let mut client = StdioClient::open(&home, &[], "test", &json!({}));
     let list = client.call("resources/list", json!({}));
@@ -436,7 +496,7 @@ fn mcp_resources_show_conversations_and_the_memory() {
 
 #[test]
 fn mcp_ask_reports_a_killed_daemon_and_returns_the_answer_later() {
-    let (home, daemon) = started("");
+    let (home, daemon) = started(WIDE);
     let mut client = StdioClient::open(&home, &[], "test", &json!({}));
     let id = client.begin_tool("ask", &json!({"text": "count to 5"}));
     client.wait_for(|message| message["method"] == "notifications/progress");
@@ -458,7 +518,7 @@ fn mcp_ask_reports_a_killed_daemon_and_returns_the_answer_later() {
 
 #[test]
 fn mcp_serve_refuses_lines_that_are_no_messages_and_goes_on() {
-    let (home, daemon) = started("");
+    let (home, daemon) = started(WIDE);
     let mut client = StdioClient::open(&home, &[], "test", &json!({}));
     client.input.as_mut().unwrap().write_all(b"not json\n{}\n[1]\n").unwrap();
     let id = client.begin("tools/call", json!({"name": "nothing", "arguments": {}}));

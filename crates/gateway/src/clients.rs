@@ -18,6 +18,20 @@ pub(crate) fn welcome_caller(caller: &Caller) -> Welcome {
     Welcome { sender, role, chats, methods, protocol: PROTOCOL }
 }
 
+/// The client as which `avocet mcp serve` calls, if no other is named. Without a table of this name,
+/// it is a sender that reaches its own chats.
+pub const MCP_CLIENT: &str = "mcp";
+/// The chats of the MCP client: the conversations that it names itself.
+const MCP_CHATS: &str = "terminal:local:mcp-*";
+
+/// Returns the rights of the MCP client without a table. Another model has written its texts, so they
+/// count as those of a user.
+fn default_mcp_caller() -> Option<Caller> {
+    let sender = SenderId::parse(&format!("client:{MCP_CLIENT}")).ok()?;
+    let chats = ChatPatterns::new(vec![MCP_CHATS.to_owned()]);
+    Some(Caller { sender, role: ClientRole::Sender, chats, methods: None })
+}
+
 /// A client of the configuration: `[gateway.clients.NAME]`.
 #[derive(Debug, Clone)]
 pub struct NamedClient {
@@ -145,6 +159,10 @@ impl Clients {
             }
             None => {
                 let found = self.0.iter().find(is_named);
+                let is_mcp = name.as_deref() == Some(MCP_CLIENT) && peer.is_own();
+                if let (None, Some(caller)) = (found, default_mcp_caller().filter(|_| is_mcp)) {
+                    return Ok(caller);
+                }
                 found.ok_or_else(|| self.unknown_client(name.as_deref().unwrap_or_default()))?
             }
         };

@@ -1,7 +1,8 @@
 //! Forms (MCP elicitation) with which the client asks its user.
 
 use avocet_protocol::access::OpenApproval;
-use avocet_protocol::chat::Choice;
+use avocet_protocol::chat::{ChatAddress, Choice};
+use avocet_text::printable_json;
 use rmcp::model::{
     ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
     EnumSchema, PrimitiveSchemaDefinition, ServerRequest, StringSchema,
@@ -123,6 +124,26 @@ impl TurnQuestion {
             (Self::Answer { .. }, _) | (Self::Approval(_), _) => FormAnswer::Open,
         }
     }
+}
+
+/// Makes the request for a yes to a message that the client's model wants to send.
+pub(crate) fn message_form(to: &ChatAddress, text: &str) -> ServerRequest {
+    let choices = vec![ALLOW.to_owned(), DENY.to_owned()];
+    let schema = ElicitationSchema::new([("decision".to_owned(), select_one(choices))].into());
+    ServerRequest::ElicitRequest(ElicitRequest::new(ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: format!(
+            "Send this message to {to}?\n{}",
+            printable_json(&json!(text).to_string())
+        ),
+        requested_schema: schema.with_required(vec!["decision".to_owned()]),
+    }))
+}
+
+/// Returns `true` if the person has allowed the message.
+pub(crate) fn allows_message(result: &ElicitResult) -> bool {
+    let decision = result.content.as_ref().and_then(|content| content["decision"].as_str());
+    result.action == ElicitationAction::Accept && decision == Some(ALLOW)
 }
 
 fn approval_text(approval: &OpenApproval) -> String {

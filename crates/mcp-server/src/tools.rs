@@ -4,13 +4,13 @@ use avocet_gateway::{
     AgentSummary, Ask, AttachParams, CancelJob, ListJobs, ListSessions, Send, ShowJob, ShowSession,
     SocketMethod, SubmitJob, Wait,
 };
-use avocet_protocol::chat::SessionId;
+use avocet_protocol::chat::{ChatAddress, SessionId};
 use avocet_protocol::clock::Clock;
 use avocet_protocol::store::{
     EventSeq, JobLimits, JobRules, JobStatus, MessageStatus, SessionSummary, SubmittedJob,
 };
 use avocet_protocol::turn::TurnRecord;
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
+use rmcp::model::{CallToolResult, ClientResult, ContentBlock, JsonObject};
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, model::CallToolRequestParams};
 use serde_json::{Value, json};
@@ -21,10 +21,11 @@ use crate::arguments::{
     SessionsArguments, check_limit, parse_chat, parse_session, read,
 };
 use crate::catalogue::{ToolKind, list_tools};
+use crate::forms::{allows_message, message_form};
 use crate::host::McpCaller;
 use crate::rights::ClientRights;
 use crate::transcript;
-use crate::watch::{TurnWatch, WatchedTurn};
+use crate::watch::{TurnWatch, WatchedTurn, shows_forms};
 
 /// The events of the whole log in which an open question is looked for.
 const RECENT_EVENTS: i64 = 2000;
@@ -119,10 +120,39 @@ impl ToolCallContext<'_> {
     async fn send(&self, arguments: ReadArguments<SendArguments>) -> ToolAnswer {
         let SendArguments { chat: to, text } = arguments?;
         let to = parse_chat(&to)?;
+        if !self.is_own || to != self.session.address() {
+            self.ask_to_send(&to, &text).await?;
+        }
         let sent = self.call::<Send>(json!({ "chat": to, "text": text })).await?;
         let delivery = sent["delivery"].as_str().unwrap_or_default();
         let said = format!("{delivery} is in the outbox of {to}.");
         Ok(text_and_data(said, json!({ "delivery": delivery, "chat": to })))
+    }
+
+    /// Asks the client's person whether a text may be delivered: another model has written it.
+    ///
+    /// # Errors
+    /// [`ToolProblem`] if the person refuses, or the client cannot ask.
+    async fn ask_to_send(&self, to: &ChatAddress, text: &str) -> Result<(), ToolProblem> {
+        let peer = &self.context.peer;
+        if !shows_forms(peer) {
+            return Err(ToolProblem::new(format!(
+                "send: a person has to allow each message to {to}, and this client shows no forms \
+                 (elicitation); tell the user to send it: avocet send {to} TEXT"
+            )));
+        }
+        let asked = peer.send_request(message_form(to, text));
+        let answer = tokio::select! {
+            () = self.context.ct.cancelled() => return Err(ToolProblem::new("send: cancelled")),
+            answer = asked => answer,
+        };
+        match answer {
+            Ok(ClientResult::ElicitResult(result)) if allows_message(&result) => Ok(()),
+            Ok(_) => Err(ToolProblem::new(format!(
+                "send: the person has not allowed this message to {to}"
+            ))),
+            Err(error) => Err(ToolProblem::new(format!("send: the form failed: {error}"))),
+        }
     }
 
     async fn sessions(&self, arguments: ReadArguments<SessionsArguments>) -> ToolAnswer {

@@ -354,7 +354,7 @@ impl<'a> TurnWatch<'a> {
 }
 
 /// Returns `true` if the client can show forms.
-fn shows_forms(peer: &Peer<RoleServer>) -> bool {
+pub(crate) fn shows_forms(peer: &Peer<RoleServer>) -> bool {
     peer.supported_elicitation_modes().contains(&rmcp::service::ElicitationMode::Form)
 }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{installed, own};
 use crate::client_libraries::assert_passes;
 use crate::http::{HttpHome, TOKEN};
+use crate::mcp_server::WIDE;
 use crate::support::{end, stop};
 
 /// Runs the inspector's command line, which keeps its files in the home. Returns the result, which
@@ -46,7 +47,7 @@ fn assert_serves(home: &Home, target: &[&str]) {
 
 #[test]
 fn mcp_inspector_works_with_mcp_serve() {
-    let home = Home::new(program!());
+    let home = Home::new(program!()).with_config(WIDE);
     let daemon = home.daemon();
     assert_serves(&home, &[program!(), "mcp", "serve"]);
     stop(daemon);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use avocet_gateway::Hello;
+use avocet_gateway::{Hello, MCP_CLIENT};
 use avocet_mcp_server::{McpServer, McpServerParts, serve_stream};
 use avocet_protocol::chat::SessionId;
 use avocet_text::{Secret, plain_io};
@@ -26,7 +26,8 @@ pub(crate) struct ServeArgs {
     /// terminal. Default: terminal:local:mcp-NAME, by the name of the MCP client.
     #[arg(long, value_parser = session_id)]
     session: Option<SessionId>,
-    /// Use the rights of [gateway.clients.NAME] instead of your own.
+    /// Use the rights of [gateway.clients.NAME]. Default: mcp, which reaches only its own
+    /// conversations unless the configuration has a table for it.
     #[arg(long, value_name = "NAME")]
     client: Option<String>,
     /// File with the token of that client.
@@ -47,6 +48,8 @@ pub(crate) async fn run(context: &CommandContext, serve: ServeArgs) -> Result<Ex
         );
         return Err(Failure::new(Exit::NoDaemon, message));
     }
+    // Another model writes the texts, so they do not get the rights of this user.
+    let client = client.or_else(|| Some(MCP_CLIENT.to_owned()));
     let hello = Hello { client, token, ..Hello::default() };
     let group = context.root.child_group("mcp");
     let socket = configuration.socket.clone();
