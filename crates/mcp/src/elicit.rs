@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::calls::RunningCall;
 use crate::form::{FormField, cut_text, fence_text, form_fields};
+use crate::secret_words::names_secret;
 
 /// The most questions of one call; a form counts as one.
 pub(crate) const MOST_QUESTIONS: u32 = 5;
@@ -55,8 +56,10 @@ impl ServerQuestion<'_> {
         let (mut content, count) = (Map::new(), fields.len());
         for (number, field) in (1..).zip(fields) {
             let place = if count > 1 { format!(" ({number} of {count})") } else { String::new() };
+            let is_secret = field.asks_for_secret() || names_secret(message);
+            let warning = if is_secret { self.warn_of_secret() } else { String::new() };
             let text = format!(
-                "{}\n\nField{place}:\n{}",
+                "{}\n\nField{place}:\n{}{warning}",
                 self.introduce_server(message),
                 field.describe_field()
             );
@@ -117,6 +120,16 @@ impl ServerQuestion<'_> {
     fn introduce_server(&self, message: &str) -> String {
         let message = fence_text(&cut_text(message, SHOWN));
         format!("The MCP server {} asks, and gets your answer:\n{message}", self.server)
+    }
+
+    /// Warns of a field that asks for a secret. Servers must not ask for one in a form (MCP,
+    /// "Elicitation").
+    fn warn_of_secret(&self) -> String {
+        format!(
+            "\n\n**This asks for a secret.** {} and everyone who can read this chat would get it. Decline, \
+             unless you are sure.",
+            self.server
+        )
     }
 
     /// Returns the answer; `None` if the person declines.

@@ -157,6 +157,33 @@ async fn form_asks_for_one_field_after_the_other_until_each_answer_is_valid() {
 }
 
 #[tokio::test]
+async fn form_that_asks_for_a_secret_is_marked_so() {
+    let field = |name: &str, more: Value| {
+        let mut field = json!({"type": "string"});
+        field.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ name: field })
+    };
+    let table = [
+        ("Where to?", field("password", json!({})), true),
+        ("Where to?", field("a", json!({"title": "One-time code"})), true),
+        ("Where to?", field("a", json!({"description": "Paste your API key here."})), true),
+        ("Log in again: type your PIN", field("a", json!({"type": "integer"})), true),
+        ("Where to?", field("city", json!({"title": "Country code"})), false),
+        ("Where to?", field("token", json!({"type": "boolean"})), false),
+    ];
+    for (message, properties, expected) in table {
+        let mut question = form(&properties, &[]);
+        question["message"] = json!(message);
+        let world = World::asking(question, &["decline"]).await;
+        world.call("ask", &in_chat()).await.unwrap();
+        let text = world.questions()[0].text.clone();
+        let warning = "**This asks for a secret.** fake and everyone who can read this chat would \
+            get it. Decline, unless you are sure.";
+        assert_eq!(text.ends_with(warning), expected, "{text}");
+    }
+}
+
+#[tokio::test]
 async fn form_is_declined_or_cancelled_without_the_earlier_answers() {
     let properties = json!({"a": {"type": "boolean"}, "b": {"type": "boolean"}});
     for (last, action) in [("decline", "decline"), ("late", "cancel")] {

@@ -6,6 +6,8 @@ use avocet_text::sanitise;
 use rmcp::model::ElicitationSchema;
 use serde_json::{Value, json};
 
+use crate::secret_words::names_secret;
+
 /// The most fields of a form.
 const MOST_FIELDS: usize = 12;
 /// The most values of a choice.
@@ -84,6 +86,16 @@ impl FormField {
             default: schema.get("default").filter(|value| !value.is_null()).cloned(),
             kind: FieldKind::from_schema(schema)?,
         })
+    }
+
+    /// Returns `true` if the field seems to ask for a secret: a password, a token, a key or a code.
+    pub(crate) fn asks_for_secret(&self) -> bool {
+        let Self { name, title, description, kind, .. } = self;
+        let can_be_secret = matches!(
+            kind,
+            FieldKind::Text { .. } | FieldKind::Number { .. } | FieldKind::Integer { .. }
+        );
+        can_be_secret && [name, title, description].into_iter().any(|text| names_secret(text))
     }
 
     /// Describes the field for the person who fills it in, in Markdown.

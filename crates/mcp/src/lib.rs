@@ -41,6 +41,7 @@ mod provider_schema;
 mod quirk_tests;
 mod sampling;
 mod schema;
+mod secret_words;
 mod server;
 mod servers;
 mod services;

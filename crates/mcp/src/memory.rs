@@ -69,6 +69,9 @@ pub(crate) struct KnownServer {
     pub(crate) approved: BTreeMap<String, String>,
     /// The approved tools themselves, by the same keys. An older version has kept digests only.
     pub(crate) approved_forms: BTreeMap<String, ListedTool>,
+    /// `true` if the server is trusted, and its first list of tools was approved with it. Tools that
+    /// it adds later wait for an approval.
+    pub(crate) is_vouched: bool,
 }
 
 impl KnownServer {
@@ -76,6 +79,17 @@ impl KnownServer {
     pub(crate) fn approve_tool(&mut self, tool: &ListedTool) {
         self.approved.insert(tool.pin_key(), tool.pin_digest());
         self.approved_forms.insert(tool.pin_key(), tool.clone());
+    }
+
+    /// Approves the first list of a trusted server's tools. A call of such a tool may ask nobody, so
+    /// no later tool gets in by itself.
+    pub(crate) fn vouch(&mut self, is_trusted: bool) {
+        if is_trusted && !self.is_vouched {
+            let is_new = |tool: &&ListedTool| self.tool_state(tool) == McpToolState::New;
+            let new: Vec<ListedTool> = self.tools.iter().filter(is_new).cloned().collect();
+            new.iter().for_each(|tool| self.approve_tool(tool));
+        }
+        self.is_vouched = is_trusted;
     }
 
     /// Keeps the forms of approved tools of which only digests are known.
@@ -100,6 +114,7 @@ impl KnownServer {
     /// Returns the state of a tool's pin.
     pub(crate) fn tool_state(&self, tool: &ListedTool) -> McpToolState {
         match self.approved.get(&tool.pin_key()) {
+            None if self.is_vouched => McpToolState::Added,
             None => McpToolState::New,
             Some(approved) if *approved == tool.pin_digest() => McpToolState::Approved,
             Some(_) => McpToolState::Changed,

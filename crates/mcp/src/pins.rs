@@ -9,10 +9,13 @@
 //! no pin under this name      New        yes       the policy decides; then pinned
 //! that of the pin             Approved   yes       the policy decides
 //! another one                 Changed    no        refused
+//! no pin, a trusted server    Added      no        refused
 //! ```
 //!
 //! - **The first call pins**, because the policy has approved it by then: a person saw the call, or
 //!   a rule of the operator allows it.
+//! - **A trusted server's first list pins**, because the operator trusts the server by its table, and
+//!   a call that only reads asks nobody. So a tool that the server adds later waits for an approval.
 //! - **The link is opened before the check.** The start of a server lists its tools again. So the
 //!   check sees the form that the server has now, and refuses one that has gone.
 //! - **The key of a pin** is the name in the registry. Another spelling of the name cannot get
@@ -37,8 +40,9 @@ impl ConfiguredServer {
         let digest = listed.pin_digest();
         let known = self.known_server();
         let is_present = known.tools.iter().any(|tool| tool.pin_digest() == digest);
-        match known.tool_state(listed) {
-            McpToolState::Changed => {}
+        let state = known.tool_state(listed);
+        match state {
+            McpToolState::Changed | McpToolState::Added => {}
             _ if !is_present => {}
             McpToolState::Approved => return Ok(()),
             McpToolState::New => {
@@ -46,11 +50,17 @@ impl ConfiguredServer {
                 return Ok(());
             }
         }
-        Err(ToolError::PermissionDenied(format!(
-            "the server {} has changed the tool {} since its approval; the operator has to approve \
-             it again",
-            self.name, listed.name
-        )))
+        let (server, tool) = (&self.name, &listed.name);
+        Err(ToolError::PermissionDenied(match state {
+            McpToolState::Added => format!(
+                "the server {server} has added the tool {tool} since its tools were approved; the \
+                 operator has to approve it"
+            ),
+            _ => format!(
+                "the server {server} has changed the tool {tool} since its approval; the operator \
+                 has to approve it again"
+            ),
+        }))
     }
 
     /// Approves the present form of a tool, or of all. Returns the names of those that were not

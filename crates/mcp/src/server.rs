@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use avocet_protocol::clock::{Clock, within};
 use avocet_protocol::ignore_result;
-use avocet_protocol::tool::{McpState, McpToolState, ToolContext, ToolError};
+use avocet_protocol::tool::{McpState, ToolContext, ToolError};
 use avocet_supervise::{Backoff, Group, RepeatedLines};
 use avocet_text::Redactor;
 use parking_lot::Mutex;
@@ -232,6 +232,7 @@ impl ConfiguredServer {
             known.tools = list.tools;
             known.left_out = [remarks, list.left_out].concat();
             known.keep_forms();
+            known.vouch(self.config.trusted);
         });
         self.warn_of_changes();
         Ok(())
@@ -254,16 +255,14 @@ impl ConfiguredServer {
 
     fn warn_of_changes(&self) {
         let known = self.known_server();
-        let changed =
-            known.tools.iter().filter(|tool| known.tool_state(tool) == McpToolState::Changed);
-        let names: Vec<String> =
-            changed.map(|tool| registry_name(&self.name, &tool.name)).collect();
+        let changed = known.tools.iter().filter(|tool| known.tool_state(tool).is_disabled());
+        let names = changed.map(|tool| registry_name(&self.name, &tool.name)).collect::<Vec<_>>();
         if !names.is_empty() {
             self.warn_once(
                 "changed",
                 &format!(
-                    "tools have changed since their approval, and are disabled: {}; `avocet mcp \
-                     tools {}` shows the changes and the commands that approve them",
+                    "tools are new or changed, and are disabled: {}; `avocet mcp tools {}` shows \
+                     the changes and the commands that approve them",
                     names.join(", "),
                     self.name
                 ),

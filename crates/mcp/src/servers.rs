@@ -10,8 +10,8 @@ use avocet_net::HttpClient;
 use avocet_protocol::clock::Clock;
 use avocet_protocol::ignore_result;
 use avocet_protocol::tool::{
-    McpError, McpServerStatus, McpServers, McpState, McpToolState, McpToolView, McpTransport,
-    OutsideTool, ToolSource,
+    McpError, McpServerStatus, McpServers, McpState, McpToolView, McpTransport, OutsideTool,
+    ToolSource,
 };
 use avocet_supervise::{Group, RepeatedLines};
 use avocet_text::{Redactor, Secret};
@@ -224,7 +224,7 @@ fn offered_tools(server: &ConfiguredServer) -> Vec<ListedTool> {
         return Vec::new();
     }
     let known = server.known_server();
-    let offered = known.tools.iter().filter(|tool| known.tool_state(tool) != McpToolState::Changed);
+    let offered = known.tools.iter().filter(|tool| !known.tool_state(tool).is_disabled());
     offered.cloned().collect()
 }
 
@@ -262,8 +262,7 @@ impl McpServers for McpClient {
         let status = |server: &Arc<ConfiguredServer>| {
             let (state, why) = server.current_state();
             let known = server.known_server();
-            let changed =
-                known.tools.iter().filter(|tool| known.tool_state(tool) == McpToolState::Changed);
+            let changed = known.tools.iter().filter(|tool| known.tool_state(tool).is_disabled());
             let changed: Vec<String> =
                 changed.map(|tool| registry_name(&server.name, &tool.name)).collect();
             McpServerStatus {

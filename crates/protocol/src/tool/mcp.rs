@@ -92,9 +92,17 @@ pub enum McpToolState {
     Changed,
     /// No person has approved it yet. Its first call asks.
     New,
+    /// A trusted server has added it since the first list of its tools. It is disabled.
+    Added,
 }
 
 impl McpToolState {
+    /// Returns `true` if no model is offered the tool until a person has approved it.
+    #[must_use]
+    pub fn is_disabled(self) -> bool {
+        matches!(self, Self::Changed | Self::Added)
+    }
+
     /// The word in JSON and in lists.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -102,6 +110,7 @@ impl McpToolState {
             Self::Approved => "approved",
             Self::Changed => "changed",
             Self::New => "new",
+            Self::Added => "added",
         }
     }
 }

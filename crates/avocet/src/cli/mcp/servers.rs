@@ -164,7 +164,7 @@ fn add_remarks(status: &McpServerStatus, text: &mut String) {
     if !changed.is_empty() {
         let changed = changed.join(", ");
         text.push_str(&format!(
-            "{name}: changed since their approval, and disabled: {changed}; `avocet mcp tools \
+            "{name}: new or changed since their approval, and disabled: {changed}; `avocet mcp tools \
                 {name}` shows the changes and the commands that approve them\n"
         ));
     }

@@ -35,6 +35,9 @@ pub(crate) fn tool_text(tool: &McpToolView) -> String {
         None if *state == McpToolState::New => {
             format!("\n{name} is new:\n{}", diff_text("", &present))
         }
+        None if *state == McpToolState::Added => {
+            format!("\n{name} was added by a trusted server:\n{}", diff_text("", &present))
+        }
         None => format!(
             "\n{name} has changed since its approval. Its present form:\n{}",
             diff_text("", &present)

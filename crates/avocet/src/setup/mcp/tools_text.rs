@@ -1,6 +1,6 @@
 //! The table of the tools of MCP servers.
 
-use avocet_protocol::tool::{McpToolState, McpToolView};
+use avocet_protocol::tool::McpToolView;
 use avocet_text::PlainTable;
 
 use super::changes;
@@ -18,9 +18,9 @@ pub(crate) fn tools_text(tools: &[McpToolView]) -> String {
         table.row([name.clone(), state.as_str().to_owned(), class.to_owned(), description]);
     }
     let mut text = table.to_string();
-    let changed = || tools.iter().filter(|tool| tool.state == McpToolState::Changed);
+    let changed = || tools.iter().filter(|tool| tool.state.is_disabled());
     if changed().next().is_some() {
-        text.push_str("Changed tools are disabled until they are approved.\n");
+        text.push_str("Changed and added tools are disabled until they are approved.\n");
     }
     changed().for_each(|tool| text.push_str(&changes::changes_text(tool)));
     text
