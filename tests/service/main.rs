@@ -47,6 +47,7 @@ mod replay;
 mod request;
 mod responses;
 mod rows;
+mod rules;
 mod schedules;
 mod sink;
 mod stopping;

@@ -7,8 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_agent::benching::messages;
 use avocet_agent::{
-    AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, CoreTools, JobPlan, Marks,
-    ModelsByTask, PromptSettings, RenderedTurns, TurnContext, TurnEnd, TurnLimits, UsageMeter,
+    AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, AgentRules, CoreTools, JobPlan,
+    Marks, ModelsByTask, PromptSettings, RenderedTurns, TurnContext, TurnEnd, TurnLimits,
+    UsageMeter,
 };
 use avocet_protocol::access::PermissionMode;
 use avocet_protocol::chat::{
@@ -57,6 +58,7 @@ fn turn_context() -> TurnContext {
         chat: Some(session().address()),
         cancel: CancellationToken::new(),
         asked_by: Vec::new(),
+        agent: "default".to_owned(),
         within: Vec::new(),
         skills_above: [].into(),
         roles: Arc::new(FakeRoles),
@@ -127,6 +129,7 @@ impl BenchHarness {
                 turn: TurnLimits { context_tokens: ROOM, ..TurnLimits::default() },
                 ..AgentLimits::default()
             },
+            rules: AgentRules { configured: [].into(), stored: store.clone() },
             recall: AgentRecall { recall: Arc::new(FakeRecall::default()), budget_tokens: 600 },
             rendered: RenderedTurns::default(),
             prompt_settings: PromptSettings {

@@ -10,7 +10,9 @@ use avocet_protocol::tool::{Files, PromptFile, Skills, Toolbox};
 use avocet_protocol::turn::TurnEvents;
 use jiff::tz::TimeZone;
 
-use crate::{AgentRecall, Budgets, CoreTools, Marks, ModelsByTask, RenderedTurns, TurnLimits};
+use crate::{
+    AgentRecall, AgentRules, Budgets, CoreTools, Marks, ModelsByTask, RenderedTurns, TurnLimits,
+};
 
 /// Runs turns. All I/O (SQL, HTTP, channels) goes through ports.
 #[derive(Debug, Clone)]
@@ -27,6 +29,8 @@ pub struct AgentLoop {
     pub logs: AgentLogs,
     /// The caps on turns and on costs.
     pub limits: AgentLimits,
+    /// The rules of the owners.
+    pub rules: AgentRules,
     /// The memories that a turn gets.
     pub recall: AgentRecall,
     /// The parts of a request that are the same for all sessions.

@@ -17,6 +17,7 @@ use crate::answer_view::AnswerView;
 use crate::budgets::{NoAnswer, UsageContext};
 use crate::context::RequestContext;
 use crate::json_answer::{AnswerValidator, ask_for_correction};
+use crate::owner_rules::rules_text;
 use crate::{AgentLoop, TurnContext, images, program, window};
 
 /// The number of empty answers from a model after which the user gets an error.
@@ -111,6 +112,8 @@ impl AgentLoop {
         let facts = self.models.main.facts().await;
         let trust = self.request_trust(context, turn, turn_context).await;
         let mut attempts = 0;
+        // A rule may have come since the turn began.
+        context.rules = rules_text(&self.rules_of_turn(turn, turn_context));
         loop {
             let offer = self.offered_tools(context, turn, turn_context, facts);
             let room = context.compute_room(facts, self.limits.turn, offer.tokens);

@@ -374,6 +374,7 @@ impl AgentLoop {
             recalled: turn.recalled.as_slice().into(),
             grants: turn_context.grants.clone(),
             mode: turn_context.mode,
+            rules: self.rules_of_turn(turn, turn_context).into(),
             as_text: turn
                 .steps
                 .iter()

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::access::{PermissionMode, Roles, Trust};
+use avocet_protocol::access::{OwnerRule, PermissionMode, Roles, RuleCase, Trust};
 use avocet_protocol::model::{Messages, ModelFacts, estimated_tokens};
 use avocet_protocol::store::{CompactedPast, Past, StoreError};
 use avocet_protocol::tool::{Seen, ToolSpec, USE_SKILL};
@@ -16,6 +16,7 @@ use crate::history_view::HistoryView;
 use crate::instructions::Instructions;
 use crate::marks::Marks;
 use crate::offer::{self, ToolOffer};
+use crate::owner_rules::rules_text;
 use crate::program;
 use crate::rendered::RenderedTurns;
 use crate::summary::{SHARE, cut_to_tokens};
@@ -30,6 +31,8 @@ use crate::{AgentLoop, PromptSettings, TurnContext};
 #[derive(Debug)]
 pub(crate) struct RequestContext {
     pub(crate) instructions: Instructions,
+    /// The rules of the owners that hold in the turn, as text.
+    pub(crate) rules: Option<String>,
     pub(crate) past: TrustedPast,
     zone: TimeZone,
     marks: Marks,
@@ -58,7 +61,16 @@ const BYTES_A_TOKEN: usize = 8;
 
 impl RequestContext {
     pub(crate) fn conversation(&self, turn: &TurnRecord, trim: TurnTrim) -> Conversation {
-        conversation(&self.instructions.join_parts(), &self.past, turn, self.view(), trim)
+        conversation(&self.system_text(), &self.past, turn, self.view(), trim)
+    }
+
+    /// Returns the system prompt: the instructions, and behind them the rules.
+    fn system_text(&self) -> String {
+        let instructions = self.instructions.join_parts();
+        match &self.rules {
+            Some(rules) => format!("{instructions}\n\n{rules}"),
+            None => instructions,
+        }
     }
 
     pub(crate) fn view(&self) -> HistoryView<'_> {
@@ -99,7 +111,7 @@ impl RequestContext {
         compacted: CompactedPast,
     ) -> Conversation {
         let past = Past { compacted, ..Past::default() };
-        conversation(&self.instructions.join_parts(), &past, turn, self.view(), trim)
+        conversation(&self.system_text(), &past, turn, self.view(), trim)
     }
 
     /// Returns the space for a request whose tools have so many tokens, from the model's facts and
@@ -144,8 +156,37 @@ impl AgentLoop {
         let past = self.logs.turns.history(&turn.session, turn.id, self.history_budget()).await?;
         let (zone, marks, roles) = (zone.clone(), *marks, turn_context.roles.clone());
         let rendered = self.rendered.clone();
+        let rules = rules_text(&self.rules_of_turn(turn, turn_context));
         let (past, mode) = (past.into(), turn_context.mode);
-        Ok(RequestContext { instructions, past, zone, marks, rendered, mode, roles, narrow: None })
+        Ok(RequestContext {
+            instructions,
+            rules,
+            past,
+            zone,
+            marks,
+            rendered,
+            mode,
+            roles,
+            narrow: None,
+        })
+    }
+
+    /// Returns the rules that hold in a turn now.
+    pub(crate) fn rules_of_turn(
+        &self,
+        turn: &TurnRecord,
+        turn_context: &TurnContext,
+    ) -> Vec<OwnerRule> {
+        let mut rules = self.rules.list_rules();
+        if rules.is_empty() {
+            return rules;
+        }
+        let agents: Vec<String> =
+            [&turn_context.agent].into_iter().chain(&turn_context.within).cloned().collect();
+        let askers = turn_context.askers(turn);
+        let case = RuleCase { agents: &agents, session: &turn.session, askers: &askers };
+        rules.retain(|rule| rule.scope.includes_turn(case));
+        rules
     }
 
     /// Returns the tools of a request to a model with these facts. Skills are loaded only if the
@@ -311,7 +352,7 @@ impl AgentLoop {
 
     fn too_long(&self, context: &RequestContext, least: u64, room: RequestRoom) -> String {
         let model = context.narrow.as_ref().map_or(self.models.main.name(), |(model, _)| model);
-        let instructions = &context.instructions.join_parts();
+        let instructions = &context.system_text();
         let (tools, of_instructions) = (room.tools, estimated_tokens(instructions));
         let all = room.messages + tools;
         let least = least + tools;

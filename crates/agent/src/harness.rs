@@ -30,8 +30,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent_loop::next_step;
 use crate::{
-    AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, CallWait, Compaction, CoreTools,
-    JobPlan, Marks, ModelsByTask, PromptSettings, RenderedTurns, TurnContext, TurnEnd, UsageMeter,
+    AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, AgentRules, CallWait, Compaction,
+    CoreTools, JobPlan, Marks, ModelsByTask, PromptSettings, RenderedTurns, TurnContext, TurnEnd,
+    UsageMeter,
 };
 
 pub(crate) struct AgentHarness {
@@ -150,6 +151,7 @@ impl AgentHarness {
             chat: Some(session().address()),
             cancel: CancellationToken::new(),
             asked_by,
+            agent: "default".to_owned(),
             within: Vec::new(),
             skills_above: [].into(),
             roles: Arc::new(FakeRoles),
@@ -268,6 +270,7 @@ fn agent(
         core_tools: CoreTools::fixed(vec!["*".to_owned()]),
         logs: AgentLogs { turns: store.clone(), ledger: store.clone() },
         limits: AgentLimits::default(),
+        rules: AgentRules { configured: [].into(), stored: store.clone() },
         recall: AgentRecall { recall: Arc::new(FakeRecall::default()), budget_tokens: 600 },
         rendered: RenderedTurns::default(),
         prompt_settings: PromptSettings {

@@ -67,6 +67,9 @@ impl AgentLoop {
         for one in &context.instructions.parts {
             part(format!("instructions: {}", one.source), estimated_tokens(&one.text));
         }
+        if let Some(text) = &context.rules {
+            part("rules of the owners".to_owned(), estimated_tokens(text));
+        }
         let of_tools = tools.iter().map(avocet_protocol::tool::ToolSpec::estimated_tokens).sum();
         let count = match deferred.len() {
             0 => format!("tools: {}", tools.len()),

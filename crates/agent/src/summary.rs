@@ -36,6 +36,7 @@ use avocet_text::end_sentence;
 
 use crate::budgets::{NoAnswer, UsageContext, could_not_answer};
 use crate::history::past_turn;
+use crate::owner_rules::without_rules;
 use crate::shorten::{OLD, shorten_message};
 use crate::{AgentLoop, UsageMeter};
 use crate::{trust, window};
@@ -246,8 +247,10 @@ impl AgentLoop {
     fn split_pieces(&self, past: &Past, turns: &[Arc<TurnRecord>], tokens: u64) -> Vec<String> {
         let (mut pieces, mut piece, mut used) = (Vec::new(), String::new(), 0);
         let messages = turns.iter().flat_map(|turn| past_turn(past, turn, self.view()));
+        let rules = self.rules.list_rules();
         for message in messages {
-            let line = cut_to_tokens(message_line(&shorten_message(message, OLD)), tokens);
+            let line = without_rules(message_line(&shorten_message(message, OLD)), &rules);
+            let line = cut_to_tokens(line, tokens);
             let size = estimated_tokens(&line);
             if used > 0 && used + size > tokens {
                 pieces.push(std::mem::take(&mut piece));

@@ -19,6 +19,8 @@ pub struct TurnContext {
     pub cancel: CancellationToken,
     /// For a child: the messages that the turn at the root works on.
     pub asked_by: Vec<LoggedInbound>,
+    /// The name of the agent that answers.
+    pub agent: String,
     /// For a child: the profiles of its ancestors.
     pub within: Vec<String>,
     /// For a child: the calls of each ancestor that may have loaded a skill. Their limits on tools
@@ -61,6 +63,12 @@ impl TurnContext {
     /// Returns the author of the last message.
     pub(crate) fn asker(&self, turn: &TurnRecord) -> Option<Asker> {
         self.roles.asker(&self.asking(turn).last()?.message.inbound)
+    }
+
+    /// Returns the authors of the messages that the turn works on.
+    pub(crate) fn askers(&self, turn: &TurnRecord) -> Vec<Asker> {
+        let messages = self.asking(turn).map(|message| &message.message.inbound);
+        messages.filter_map(|inbound| self.roles.asker(inbound)).collect()
     }
 
     /// Returns the messages whose text the turn works on.

@@ -2,7 +2,7 @@
 //! of a group do so.
 
 /// Commands that only show something to their author, in every form.
-const SHOWING: [&str; 4] = ["help", "id", "status", "usage"];
+const SHOWING: [&str; 5] = ["help", "id", "rules", "status", "usage"];
 /// Commands that, without an argument, only show something to their author.
 const SHOWING_ALONE: [&str; 7] = ["job", "memory", "model", "pair", "queue", "tasks", "think"];
 /// Commands that decide a question. Its message shows the outcome to everyone.

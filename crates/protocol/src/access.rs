@@ -5,6 +5,7 @@ mod approvals;
 mod asker;
 mod client_role;
 mod grant;
+mod owner_rules;
 mod people;
 mod permission_mode;
 mod policy;
@@ -17,6 +18,10 @@ pub use approvals::{ApprovalDecision, Approvals, EXPIRED, OpenApproval};
 pub use asker::Asker;
 pub use client_role::ClientRole;
 pub use grant::Grant;
+pub use owner_rules::{
+    MAX_RULE_CHARS, MAX_RULES, NewRule, NoRuleScope, OwnerRule, RULES_HEADING, RuleCase, RuleList,
+    RuleName, RuleRefused, RuleScope,
+};
 pub use people::{ChatLink, Decision, Pairing, PairingCode, Person, PersonId, SettledPairing};
 pub use permission_mode::{NoPermissionMode, PermissionMode};
 pub use policy::{Rule, ToolList, ToolPolicy};

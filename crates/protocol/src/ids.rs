@@ -302,6 +302,10 @@ number_id! {
     ScheduleId, "schedule id", "s"
 }
 number_id! {
+    /// A rule of an owner, numbered by the log (`r3`).
+    RuleId, "rule id", "r"
+}
+number_id! {
     /// A wait of a turn for an approval, an answer, a child or a choice (`w3`).
     WaitId, "wait id", "w"
 }

@@ -17,6 +17,7 @@ mod memory_scope;
 mod memory_vectors;
 mod outbox;
 mod query;
+mod rules;
 mod schedules;
 mod session_branches;
 mod session_labels;
@@ -65,6 +66,7 @@ pub use query::{
     DeliveredText, MessageStatus, OpenTurn, Query, SentState, SessionRow, SessionStatus,
     SessionSummary, TranscriptPage, UsageBy, UsageRow,
 };
+pub use rules::OwnerRules;
 pub use schedules::{DueClaim, DueRun, DueWork, EndedSchedules, Schedules};
 pub use session_branches::{BranchSession, BranchedSession, SessionBranches};
 pub use session_labels::{ChangeSession, SessionGroup, SessionLabels};

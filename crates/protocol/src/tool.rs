@@ -45,7 +45,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::{Asker, Grant, LeastTrust, PermissionMode, Role, Trust};
+use crate::access::{Asker, Grant, LeastTrust, OwnerRule, PermissionMode, Role, Trust};
 use crate::chat::{ChatAddress, ChatKind, SessionId};
 use crate::ids::{CallId, ChannelName, ToolName};
 use crate::memory::RecalledMemory;
@@ -310,6 +310,8 @@ pub struct ToolContext {
     pub grants: Arc<[Grant]>,
     /// The mode of the turn, which can narrow the policy.
     pub mode: PermissionMode,
+    /// The rules of the owners that hold in the turn, which can narrow the policy, too.
+    pub rules: Arc<[OwnerRule]>,
     /// `true` if the model wrote the call as text although it supports native tool calls.
     pub as_text: bool,
     /// Everything that the model has read. Empty if all of it is trusted.

@@ -127,6 +127,8 @@ const OLD_DEFAULT_AGENT: &str = "defaults";
 pub struct TurnAgent {
     /// With the model and the effort that the session has chosen.
     pub run: AgentLoop,
+    /// The name of the agent.
+    pub name: String,
     /// The other profiles among the ancestors of the turn. Their lists of tools apply as well.
     pub within: Vec<String>,
     /// The calls of each ancestor that may have loaded a skill. Their limits on tools apply as well.
@@ -221,7 +223,8 @@ impl Agents {
             run.limits.root_tokens = Some(above.run.limits.turn.max_tokens);
         }
         let skills_above = lineage.iter().skip(1).map(|above| above.skills.clone()).collect();
-        Ok(TurnAgent { run, within, skills_above })
+        let name = agent.shown_name().to_owned();
+        Ok(TurnAgent { run, name, within, skills_above })
     }
 
     /// Returns the agent of the first turn of a lineage: the one chosen for its session, else that

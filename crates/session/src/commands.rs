@@ -25,7 +25,7 @@ use crate::stopped::{HeldAnswer, keep_answer};
 use crate::usage::usage_reply;
 use crate::{
     SessionParts, answer_command, approvals, job_command, memory, mode, model, people, retry,
-    tasks, think, voice_command, welcome,
+    rule_command, tasks, think, voice_command, welcome,
 };
 
 /// Runs every accepted command, in order.
@@ -215,6 +215,8 @@ async fn plan_command(
             CommandPlan::with_action(CommandAction::TrustPast, approvals::TRUSTED, "")
         }
         CommandVerb::Retry => retry::plan_retry(argument, (!is_owner).then_some(&sender.id)),
+        CommandVerb::Rule => rule_command::plan_rule(parts, command, argument),
+        CommandVerb::Rules => rule_command::plan_list(parts, command, is_owner).await?,
         CommandVerb::Skip => retry::plan_skip(argument),
         CommandVerb::Status => {
             let status = parts.query.session_status(&message.session).await?;

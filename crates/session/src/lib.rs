@@ -69,6 +69,7 @@ mod questions;
 mod reminders;
 mod retry;
 mod retrying_log;
+mod rule_command;
 mod run_turn;
 mod running;
 mod sampler;

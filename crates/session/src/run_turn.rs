@@ -201,7 +201,7 @@ impl TurnRunner {
             return settler.settle_turn(lanes, turn, meter, SettleReason::NothingAdmitted).await;
         }
         let chosen = SessionChoice { model: model.as_deref(), effort: *effort };
-        let TurnAgent { run: agent, within, skills_above } =
+        let TurnAgent { run: agent, name, within, skills_above } =
             match self.parts.agents.now().for_turn(lineage, chosen) {
                 Ok(agent) => agent,
                 Err(error) => {
@@ -223,6 +223,7 @@ impl TurnRunner {
             chat: chat_of(turn).cloned(),
             cancel: ended.clone(),
             asked_by: asked_by(&self.parts, turn).await?,
+            agent: name,
             within,
             skills_above,
             roles: self.parts.bus.clone(),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_agent::{
-    AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, Budgets, CoreTools, Marks,
-    ModelsByTask, PromptSettings, RenderedTurns,
+    AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, AgentRules, Budgets, CoreTools,
+    Marks, ModelsByTask, PromptSettings, RenderedTurns,
 };
 use avocet_bus::{Admission, Bus, WakeReceiver};
 use avocet_outbox::{ChannelRegistry, Deliverer};
@@ -139,6 +139,7 @@ fn agent_loop(
     tools: &Arc<FakeToolbox>,
     events: &Arc<Events>,
     logs: AgentLogs,
+    rules: AgentRules,
     attachments: &AttachmentFetcher,
     budgets: Budgets,
 ) -> AgentLoop {
@@ -153,6 +154,7 @@ fn agent_loop(
         core_tools: CoreTools::fixed(vec!["*".to_owned()]),
         logs,
         limits: AgentLimits { budgets, ..AgentLimits::default() },
+        rules,
         recall: AgentRecall { recall: Arc::new(FakeRecall::default()), budget_tokens: 600 },
         rendered: RenderedTurns::default(),
         prompt_settings: PromptSettings {
@@ -263,7 +265,8 @@ impl SessionHarness {
             clock: clock.clone(),
         };
         let logs = AgentLogs { turns: retrying.clone(), ledger: ledger.clone() };
-        let run = agent_loop(&model, &tools, &events, logs, &attachments, setup.budgets);
+        let rules = AgentRules { configured: [].into(), stored: store.clone() };
+        let run = agent_loop(&model, &tools, &events, logs, rules, &attachments, setup.budgets);
         remind_approvers(store.as_ref(), &channels, clock.as_ref()).await.unwrap();
         deliverer.start().await.unwrap();
         let questions = Arc::new(Questions::new(QuestionParts {

@@ -59,6 +59,8 @@ mod previews;
 mod questions;
 #[path = "reply_tests.rs"]
 mod replies;
+#[path = "rule_tests.rs"]
+mod rules;
 #[path = "sampler_tests.rs"]
 mod samples;
 #[path = "scheduled_tests.rs"]

@@ -5,7 +5,7 @@ mod chain;
 use avocet_protocol::access::{ChatLink, Decision, PersonId, Role, SettledPairing};
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::clock::Timestamp;
-use avocet_protocol::ids::{CallId, MessageId, TurnId, WaitId};
+use avocet_protocol::ids::{CallId, MessageId, RuleId, TurnId, WaitId};
 use avocet_protocol::model::Arguments;
 use avocet_protocol::store::{Actor, AuditKind, CommandAction, CommandEffect, Resolution};
 use avocet_protocol::tool::{ToolClass, WaitKind};
@@ -232,6 +232,11 @@ pub(crate) fn record_withdrawn(
     let (by, session) = (Actor::Person(author_of(tx, command)?), Some(session.clone()));
     let summary = format!("{grants} allowed for the session");
     append_row(tx, NewAuditRow { session, summary, ..NewAuditRow::new(AuditKind::Withdrawn, &by) })
+}
+
+/// Records that a rule was added or removed.
+pub(crate) fn record_rule(tx: &Tx<'_>, kind: AuditKind, rule: RuleId, actor: &Actor) -> Result<()> {
+    append_row(tx, NewAuditRow { summary: rule.to_string(), ..NewAuditRow::new(kind, actor) })
 }
 
 /// Records the decision about a stranger's pairing code.

@@ -6,7 +6,7 @@ use avocet_protocol::access::DecisionEffect;
 use avocet_protocol::bus::QueueMode;
 use avocet_protocol::chat::{ChatAddress, SessionId};
 use avocet_protocol::ids::MessageId;
-use avocet_protocol::store::{CommandAction, CommandEffect, MemoryAuthor, StoppedAnswer};
+use avocet_protocol::store::{Actor, CommandAction, CommandEffect, MemoryAuthor, StoppedAnswer};
 use rusqlite::params;
 
 use crate::audit;
@@ -21,6 +21,7 @@ use crate::rows;
 use crate::rows::chunks::QUEUE_AGAIN;
 use crate::rows::sessions::choose_setting;
 use crate::rows::turns::open_turn;
+use crate::rules;
 use crate::tasks;
 use crate::tx::{Result, Tx};
 use crate::undelivered;
@@ -98,6 +99,12 @@ pub(crate) fn run_action(
         }
         CommandAction::Link(link) => people::link_chat(tx, link).map(|()| CommandEffect::Done),
         CommandAction::Unlink(chat) => people::unlink_chat(tx, chat).map(done_or_nothing),
+        CommandAction::AddRule(new) => {
+            rules::add_rule(tx, new).map(|added| done_or_nothing(added.is_some()))
+        }
+        CommandAction::RemoveRule { id, by } => {
+            rules::remove_rule(tx, *id, &Actor::Person(by.clone())).map(done_or_nothing)
+        }
         CommandAction::ForgetMemory { id, by } => {
             memories::forget_memory(tx, *id, &MemoryAuthor::Person(by.clone())).map(done_or_nothing)
         }

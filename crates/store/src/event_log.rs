@@ -352,7 +352,8 @@ fn event_failed_request(db: Db<'_>, id: i64) -> Result<Option<EventFailedRequest
 
 fn event_tool(db: Db<'_>, turn: TurnId, row: &EventRow) -> Result<Option<EventTool>> {
     db.query_row(
-        "SELECT name, arguments, ok, octet_length(result) AS result_bytes FROM calls \
+        "SELECT name, arguments, ok, octet_length(result) AS result_bytes, \
+             iif(result_kind = 'refused', result ->> '$.error', NULL) AS refusal FROM calls \
          WHERE turn = ?1 AND step = ?2 AND ordinal = ?3",
         params![turn.0, row.step, row.ordinal],
         |row| {
@@ -361,6 +362,7 @@ fn event_tool(db: Db<'_>, turn: TurnId, row: &EventRow) -> Result<Option<EventTo
                 arguments: rows::json_column::<Arguments>(row, "arguments")?.to_object(),
                 ok: row.get("ok")?,
                 result_bytes: row.get("result_bytes")?,
+                refusal: row.get("refusal")?,
             })
         },
     )

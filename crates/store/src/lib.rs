@@ -2,7 +2,7 @@
 //! group commit, and a few reader threads. The tables are the queues.
 //!
 //! - Ports: `inbox`, `outbox`, `turns`, `turn_log`, `calls`, `ledger`, `people`, `memories`,
-//!   `memory_files`, `vectors`, `history`, `dead_letters`, `deletion`, `event_log`, `query` and
+//!   `rules`, `memory_files`, `vectors`, `history`, `dead_letters`, `deletion`, `event_log`, `query` and
 //!   `audit` implement one port each. Larger transactions have modules of their own, for example
 //!   `accept`, `claim` and `commands`.
 //! - Shared SQL: `rows`, one submodule for each table.
@@ -72,6 +72,7 @@ mod restore;
 mod retention;
 mod retry;
 mod rows;
+mod rules;
 mod salvage;
 mod schedule_writes;
 mod schedules;

@@ -35,6 +35,7 @@ use std::sync::Arc;
 
 use avocet_protocol::bus::QueueMode;
 use avocet_protocol::clock::{Clock, Timestamp};
+use avocet_protocol::daemon::Live;
 use avocet_protocol::store::StoreError;
 use avocet_supervise::Group;
 use avocet_text::Redactor;
@@ -57,7 +58,7 @@ use crate::past_cache::PastCache;
 use crate::precheck::{check_to_read, look_at_files};
 use crate::readers::ReaderPool;
 use crate::recover::recover_work;
-use crate::rows::events;
+use crate::rows::{events, owner_rules};
 use crate::tx::{ChangeMarks, Db, Result, Tx};
 use crate::writer::{ChangeNotices, LogWriter, OpenDatabase, WriterParts};
 use crate::{Durability, LogHolder, OpenError, SqliteStore, migrate, schema};
@@ -135,13 +136,20 @@ impl SqliteStore {
         let check = RunningCheck::new(needed, last.page_state());
         give_back(&connection, &path)?;
         let opened = OpenDatabase { connection, database, epoch, last };
-        let newest_event =
-            events::newest_event(Db { connection: &opened.connection, path: &path })?;
+        let db = Db { connection: &opened.connection, path: &path };
+        let rules = Live::new(owner_rules::read_rules(db)?);
+        let newest_event = events::newest_event(db)?;
         let newest_event = watch::Sender::new(newest_event);
         let changed = Arc::new(ChangeNotices { newest_event, ..ChangeNotices::default() });
         let pasts = Arc::<PastCache>::default();
-        let shared =
-            WriterParts { clock, redactor, zone, changed: changed.clone(), pasts: pasts.clone() };
+        let shared = WriterParts {
+            clock,
+            redactor,
+            zone,
+            changed: changed.clone(),
+            pasts: pasts.clone(),
+            rules: rules.clone(),
+        };
         let writer = LogWriter::start(opened, shared, group).map_err(|error| {
             StoreError::Internal(format!("cannot start the writer's thread: {error}"))
         })?;
@@ -161,6 +169,7 @@ impl SqliteStore {
             changed,
             check,
             pasts,
+            rules,
         })
     }
 
@@ -203,6 +212,7 @@ impl SqliteStore {
                 SharedPageState::new(PageState::Unchecked),
             ),
             pasts: Arc::default(),
+            rules: Live::new(owner_rules::read_rules(db)?),
             missing: missing.zip(last).map(|(missing, last)| (last.at, missing.why)),
         }))
     }

@@ -1,4 +1,4 @@
--- The complete schema of version 22, for new databases. The scripts in `migrations/` bring an older database
+-- The complete schema of version 23, for new databases. The scripts in `migrations/` bring an older database
 -- to the same schema. Enumerations are stored as the words of the protocol's types. In the tables that a
 -- turn writes, conditions have no list of three or more values: SQLite builds a temporary table for each.
 
@@ -381,6 +381,17 @@ CREATE TABLE audit (                            -- every decision and every effe
     outcome  TEXT,
     previous TEXT NOT NULL,                     -- hash of the previous row
     hash     TEXT NOT NULL                      -- SHA-256 of the other columns
+) STRICT;
+
+CREATE TABLE rules (                            -- rules of the owners; a removed one stays, because calls name it
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    text       TEXT NOT NULL,                   -- as the owner wrote it
+    scope      TEXT NOT NULL,                   -- 'everyone', 'agent NAME', 'chat SESSION' or 'person ID'
+    added_by   TEXT NOT NULL,                   -- id of a person, or 'host'
+    added_at   INTEGER NOT NULL,
+    removed_by TEXT,                            -- NULL: in force
+    removed_at INTEGER,
+    CHECK ((removed_by IS NULL) = (removed_at IS NULL))
 ) STRICT;
 
 CREATE TABLE memories (

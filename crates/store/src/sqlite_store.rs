@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use avocet_protocol::access::RuleList;
 use avocet_protocol::bus::QueueMode;
 use avocet_protocol::clock::Timestamp;
-use avocet_protocol::daemon::{LastExchanges, LogCheck};
+use avocet_protocol::daemon::{LastExchanges, Live, LogCheck};
 use avocet_protocol::store::StoreError;
 
 use crate::check::RunningCheck;
@@ -31,6 +32,8 @@ pub struct SqliteStore {
     pub(crate) changed: Arc<ChangeNotices>,
     pub(crate) check: RunningCheck,
     pub(crate) pasts: Arc<PastCache>,
+    /// The rules in force. The writer replaces them with each change.
+    pub(crate) rules: Live<RuleList>,
 }
 
 impl SqliteStore {

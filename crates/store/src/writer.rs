@@ -43,8 +43,9 @@ mod queued_write;
 
 use std::sync::{Arc, OnceLock};
 
+use avocet_protocol::access::RuleList;
 use avocet_protocol::clock::Clock;
-use avocet_protocol::daemon::LastExchanges;
+use avocet_protocol::daemon::{LastExchanges, Live};
 use avocet_protocol::store::{EventSeq, StoreError};
 use avocet_supervise::fail_point::{FailMoment, pass_fail_point};
 use avocet_supervise::{Group, LOG_WRITES};
@@ -61,7 +62,7 @@ use queued_write::{QueuedWrite, WriteJob};
 use crate::identity::OpenFileIdentity;
 use crate::last::LastFile;
 use crate::past_cache::PastCache;
-use crate::rows::events;
+use crate::rows::{events, owner_rules};
 use crate::tx::{ChangeMarks, Db, Result, Tx};
 
 /// Capacity of the queue; callers wait while it is full.
@@ -123,6 +124,7 @@ pub(crate) struct WriterParts {
     pub(crate) zone: TimeZone,
     pub(crate) changed: Arc<ChangeNotices>,
     pub(crate) pasts: Arc<PastCache>,
+    pub(crate) rules: Live<RuleList>,
 }
 
 /// The notices of committed changes. Each [`Notify`] has one waiter.
@@ -351,6 +353,7 @@ impl WriterThread {
             tx.change_rows("UPDATE meta SET commits = ?1 WHERE only = 1", [self.last_file.next()])?;
             events::set_times(&tx, *self.parts.changed.newest_event.borrow())?;
         }
+        let rules = changed.rules.get().then(|| owner_rules::read_rules(db)).transpose()?;
         batch.iter().for_each(|job| pass_fail_point(job.name(), FailMoment::Before));
         self.run_sql("COMMIT")?;
         if counts {
@@ -358,6 +361,9 @@ impl WriterThread {
         }
         if changed.past.get() {
             self.parts.pasts.clear();
+        }
+        if let Some(rules) = rules {
+            self.parts.rules.replace(rules);
         }
         self.parts.changed.notify_listeners(&changed);
         if let Some(newest) = changed.newest_event.get() {

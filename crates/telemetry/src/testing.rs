@@ -103,6 +103,7 @@ fn make_detail(kind: EventKind) -> Option<EventDetail> {
             arguments: json!({ "room": ARGUMENT }).as_object().unwrap().clone(),
             ok: Some(true),
             result_bytes: Some(6),
+            refusal: None,
         }),
         "delivery" => EventDetail::Delivery(EventDelivery {
             id: DeliveryId(3),

@@ -46,6 +46,7 @@ pub fn tool_context() -> ToolContext {
         seen: Arc::default(),
         read: LeastTrust::default(),
         skills: Vec::new(),
+        rules: [].into(),
         skills_above: [].into(),
     }
 }

@@ -27,6 +27,7 @@ use crate::outside::{OutsideSource, OutsideTools};
 use crate::paths::PathLocks;
 use crate::policy::{AgentPolicy, PolicyCase};
 use crate::registered::RegisteredTool;
+use crate::rule_policy::describe_rule;
 use crate::{aliases, approval, leaks, schema};
 
 pub use session_tools::{SessionOffer, SessionSources};
@@ -350,6 +351,10 @@ impl Toolbox for ToolRegistry {
         skill_allows(pattern, name)
     }
 
+    fn describe_rule(&self, text: &str) -> Option<String> {
+        describe_rule(text)
+    }
+
     async fn prepare(
         &self,
         call: &ToolCall,
@@ -359,7 +364,7 @@ impl Toolbox for ToolRegistry {
         let registered = self.find_permitted(call, context)?;
         let named = |error| registered.error_with_name(call, error);
         let review = registered.review_call(call, context).await.map_err(named)?;
-        let decision = self.decide_call(&registered, &review, context);
+        let decision = self.decide_by_rules(&registered, call, &review, context).map_err(named)?;
         if decision.rule == Rule::Deny {
             let why = format!(
                 "{} is not allowed here: {}",

@@ -70,7 +70,7 @@ impl OfflineAgent {
         };
         let unusable = |error: String| Failure::new(Exit::Configuration, error);
         let agent = agents.for_turn(&lineage, chosen);
-        let TurnAgent { run, within, skills_above } =
+        let TurnAgent { run, name, within, skills_above } =
             agent.map_err(|error| unusable(error.to_string()))?;
         let rules = match lineage.last() {
             Some(root) => store.job_rules(&root.session).await?,
@@ -85,6 +85,7 @@ impl OfflineAgent {
             chat: None,
             cancel: CancellationToken::new(),
             asked_by,
+            agent: name,
             within,
             skills_above,
             roles: bus,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use avocet_gateway::Trace;
+use avocet_protocol::access::OwnerRule;
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::model::{Spent, thousands};
 use avocet_protocol::store::{
@@ -136,6 +137,8 @@ fn called_text(tool: &EventTool) -> String {
         (Some(false), Some(bytes)) => format!("failed, {} B", thousands(bytes)),
         _ => "no result".to_owned(),
     };
+    let refusal = tool.refusal.as_deref().and_then(OwnerRule::find_mention);
+    let result = refusal.map_or(result.clone(), |rule| format!("{result}, because {rule}"));
     format!("{} {} -> {result}", tool.name, cut_text(&json!(tool.arguments).to_string()))
 }
 
@@ -146,6 +149,11 @@ fn delivered_text(delivery: &EventDelivery, state: EventKind) -> String {
     }
     if delivery.attempts > 1 {
         text.push_str(&format!(", {} sends", delivery.attempts));
+    }
+    if delivery.source == "prompt"
+        && let Some(rule) = OwnerRule::find_mention(&delivery.text)
+    {
+        text.push_str(&format!(", because {rule}"));
     }
     if let Some(error) = &delivery.error {
         text.push_str(&format!(": {}", cut_text(error)));

@@ -46,6 +46,7 @@ fn timeline_shows_each_span_with_a_bar() {
         )]),
         ok,
         result_bytes: ok.map(|_| 1234),
+        refusal: None,
     };
     let call = |ordinal| avocet_protocol::ids::CallId { turn: TurnId(7), step: 0, ordinal };
     let delivery = EventDelivery {

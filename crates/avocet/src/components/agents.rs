@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_agent::{
-    ABOUT_MARKS, AgentLimits, AgentLoop, AgentModels, AgentRecall, CoreTools, Marks, ModelsByTask,
-    PromptSettings, RenderedTurns, TurnLimits,
+    ABOUT_MARKS, AgentLimits, AgentLoop, AgentModels, AgentRecall, AgentRules, CoreTools, Marks,
+    ModelsByTask, PromptSettings, RenderedTurns, TurnLimits,
 };
 use avocet_config::{AgentDefaults, AgentProfile, AgentTools, DEFAULT};
 use avocet_gateway::AgentSummary;
@@ -226,7 +226,7 @@ impl AgentFactory {
         prompt_settings: PromptSettings,
     ) -> Result<AgentLoop, NoModel> {
         let AgentParts { models, configuration, ports, .. } = &self.parts;
-        let DaemonPorts { logs, memories, events, clock, .. } = ports;
+        let DaemonPorts { store, logs, memories, events, clock, .. } = ports;
         let profile = &place.profile.agent;
         Ok(AgentLoop {
             models: AgentModels {
@@ -243,6 +243,7 @@ impl AgentFactory {
                 budgets: convert_budgets(&configuration.settings.budgets),
                 root_tokens: None,
             },
+            rules: AgentRules { configured: [].into(), stored: store.clone() },
             recall: AgentRecall {
                 recall: memories.recall(),
                 budget_tokens: u64::from(profile.recall_tokens),

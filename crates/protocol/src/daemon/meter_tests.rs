@@ -24,8 +24,13 @@ fn event(milliseconds: i64, kind: EventKind, detail: Option<EventDetail>) -> Log
 
 fn tool(ok: bool) -> EventDetail {
     let name = "find".to_owned();
-    let tool =
-        EventTool { name, arguments: serde_json::Map::new(), ok: Some(ok), result_bytes: None };
+    let tool = EventTool {
+        name,
+        arguments: serde_json::Map::new(),
+        ok: Some(ok),
+        result_bytes: None,
+        refusal: None,
+    };
     EventDetail::Tool(tool)
 }
 

@@ -66,6 +66,10 @@ pub enum AuditKind {
     Trusted,
     /// The approvals of a session were withdrawn.
     Withdrawn,
+    /// An owner added a rule.
+    RuleAdded,
+    /// An owner removed a rule.
+    RuleRemoved,
     /// The log returned to an earlier state: `restored`, `recovered`, or discovered at a start
     /// (`found`).
     RolledBack,
@@ -73,7 +77,7 @@ pub enum AuditKind {
 
 impl AuditKind {
     /// In the order of declaration.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::Started,
         Self::Finished,
         Self::Refused,
@@ -90,6 +94,8 @@ impl AuditKind {
         Self::Unlinked,
         Self::Trusted,
         Self::Withdrawn,
+        Self::RuleAdded,
+        Self::RuleRemoved,
         Self::RolledBack,
     ];
 
@@ -113,6 +119,8 @@ impl AuditKind {
             Self::Unlinked => "unlinked",
             Self::Trusted => "trusted",
             Self::Withdrawn => "withdrawn",
+            Self::RuleAdded => "rule-added",
+            Self::RuleRemoved => "rule-removed",
             Self::RolledBack => "rolled-back",
         }
     }

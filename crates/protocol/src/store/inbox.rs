@@ -5,11 +5,12 @@ use std::fmt;
 use async_trait::async_trait;
 
 use super::{CancelledTask, NewMemory, Result};
-use crate::access::{ChatLink, PersonId, SettledPairing, Trust};
+use crate::access::{ChatLink, NewRule, PersonId, SettledPairing, Trust};
 use crate::bus::QueueMode;
 use crate::chat::{ChatAddress, Cursor, LoggedInbound, NewInbound, Planned, SessionId};
 use crate::ids::{
-    AccountName, ChannelName, DedupeKey, MemoryId, MessageId, PlatformId, SenderId, TurnId, WaitId,
+    AccountName, ChannelName, DedupeKey, MemoryId, MessageId, PlatformId, RuleId, SenderId, TurnId,
+    WaitId,
 };
 use crate::model::VoiceMode;
 use crate::session::SessionSetting;
@@ -231,6 +232,15 @@ pub enum CommandAction {
     Link(ChatLink),
     /// Gives a private chat its own session back.
     Unlink(ChatAddress),
+    /// Adds a rule. Does nothing if another addition has taken its id.
+    AddRule(NewRule),
+    /// Removes a rule. Does nothing if it is unknown or was removed before.
+    RemoveRule {
+        /// The rule.
+        id: RuleId,
+        /// The author of the command.
+        by: PersonId,
+    },
     /// Does nothing if the memory is unknown or was forgotten before.
     ForgetMemory {
         /// The memory.

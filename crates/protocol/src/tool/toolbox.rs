@@ -109,6 +109,12 @@ pub trait Toolbox: fmt::Debug + Send + Sync {
         fits_pattern(pattern, name)
     }
 
+    /// Describes what these tools enforce of an owner's rule, after "It also"; `None` if the rule is
+    /// text for the model only.
+    fn describe_rule(&self, _text: &str) -> Option<String> {
+        None
+    }
+
     /// Checks name, role, arguments and policy. `allowed` is a digest of the question that a person
     /// approved for this call. If the question would be different now, approval is requested again.
     ///

@@ -61,6 +61,7 @@ fn detail(word: &str, id: u32) -> Option<EventDetail> {
             arguments: serde_json::Map::new(),
             ok: None,
             result_bytes: None,
+            refusal: None,
         }),
         "delivery" => EventDetail::Delivery(EventDelivery {
             id: DeliveryId(id.into()),

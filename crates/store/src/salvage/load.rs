@@ -29,6 +29,7 @@ const FROM_LOST_PAGES: &[&str] = &[
     "memories",
     "memory_changes",
     "consolidations",
+    "rules",
     // Of older versions.
     "notes",
     "audit",

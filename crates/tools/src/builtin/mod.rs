@@ -1,5 +1,5 @@
-//! The built-in tools. To add one, add a file here and its three lines below: `mod`, the name in
-//! [`BUILT_IN`], and a call in [`add_builtin`]. `docs/src/build/tool.md` has each step.
+//! The built-in tools. To add one, add a file here, its two lines below (`mod`, and a call in
+//! [`add_builtin`]), and its name in `names.rs`. `docs/src/build/tool.md` has each step.
 
 mod apply_patch;
 mod ask_user;
@@ -28,6 +28,7 @@ mod memory_read;
 mod memory_search;
 mod memory_write;
 mod message;
+pub(crate) mod names;
 mod outline;
 mod parts;
 mod poll;
@@ -57,45 +58,6 @@ pub use program_settings::ProgramSettings;
 use crate::{AlreadyRegistered, ToolRegistry};
 use buffers::EditorBuffers;
 use file_tool::FileTool;
-
-/// The names of all built-in tools, including those that need a sandbox.
-pub const BUILT_IN: &[&str] = &[
-    "apply_patch",
-    "ask_user",
-    "create_directory",
-    "delete_file",
-    "edit_file",
-    "exec_shell",
-    "git_add",
-    "git_branches",
-    "git_commit",
-    "git_diff",
-    "git_log",
-    "git_push",
-    "git_status",
-    "git_switch",
-    "list_directory",
-    "memory_forget",
-    "memory_read",
-    "memory_search",
-    "memory_write",
-    "message",
-    "outline",
-    "process_kill",
-    "process_poll",
-    "read_file",
-    "read_result",
-    "run_tests",
-    "schedule",
-    "search_files",
-    "search_history",
-    "spawn",
-    "update_plan",
-    "use_skill",
-    "web_fetch",
-    "web_search",
-    "write_file",
-];
 
 /// Adds every built-in tool.
 ///

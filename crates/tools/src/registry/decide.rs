@@ -6,6 +6,7 @@
 //! policy      lists, rules, mode (`policy.rs`)                  deny: refused
 //! leaks       a secret, a link that carries data, an unknown host: ask
 //! as text     a call with effects, written as text: ask each time
+//! owners      their rules, where they name the call (`rule_policy.rs`): ask each time | deny
 //! evidence    of a verifiable tool, taken before the effect
 //! grants      of the session; cover it: runs
 //! ask         a person, who sees the call itself
@@ -38,12 +39,30 @@ use crate::erased::CallReview;
 use crate::leaks::{self, FoundLeak, KnownHosts};
 use crate::policy::PolicyDecision;
 use crate::registered::RegisteredTool;
+use crate::rule_policy::{RuledCall, narrow_by_rules};
 use crate::{aliases, approval};
 
 /// The reason for an approval prompt if the call was written as text.
 const AS_TEXT: &str = "the model wrote this call as text, perhaps only to explain it";
 
 impl ToolRegistry {
+    /// Decides as [`Self::decide_call`], and then by the rules of the owners.
+    pub(super) fn decide_by_rules(
+        &self,
+        registered: &RegisteredTool,
+        call: &ToolCall,
+        review: &CallReview,
+        context: &ToolContext,
+    ) -> Result<PolicyDecision, ToolError> {
+        let decision = self.decide_call(registered, review, context);
+        if context.rules.is_empty() {
+            return Ok(decision);
+        }
+        let (paths, class) = (registered.paths_of_call(call)?, registered.description.class);
+        let ruled = RuledCall::new(registered.name(), class, call, paths, &review.leaving);
+        Ok(narrow_by_rules(decision, &context.rules, &ruled))
+    }
+
     /// Decides by the rules, by the form of the call, and by the data that it would carry away.
     /// Ignores grants for the session.
     pub(super) fn decide_call(

@@ -169,6 +169,9 @@ pub struct EventTool {
     /// Bytes of the result, as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_bytes: Option<u64>,
+    /// The reason, if the call was refused by a rule or the policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
 }
 
 /// A part of a message to a chat. A platform limits the length of a message, so that a long one

@@ -19,6 +19,7 @@ mod memories;
 mod memory_files;
 mod models;
 mod outbox;
+mod owner_rules;
 mod past;
 mod people;
 mod ports;
@@ -140,6 +141,9 @@ rules! {
         search_history_continues_after_a_restart
         search_history_keeps_the_trust_of_a_text
         search_all_history_searches_every_conversation_or_those_of_a_filter;
+    owner_rules:
+        rules_stay_byte_for_byte_until_they_are_removed
+        rules_of_commands_survive_new;
     branches:
         branch_has_the_history_of_its_turns_and_no_other_rows
         branches_of_a_conversation_have_different_numbers

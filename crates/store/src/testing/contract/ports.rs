@@ -5,8 +5,8 @@ use std::sync::Arc;
 use avocet_protocol::access::People;
 use avocet_protocol::store::{
     Audit, Consolidations, DeadLetters, EventLog, History, Inbox, Jobs, KeptResults, Ledger,
-    Memories, MemoryFiles, MemoryVectors, Outbox, Query, Schedules, SessionBranches, SessionLabels,
-    Tasks, TurnLog, Turns, UpkeepLedger,
+    Memories, MemoryFiles, MemoryVectors, Outbox, OwnerRules, Query, Schedules, SessionBranches,
+    SessionLabels, Tasks, TurnLog, Turns, UpkeepLedger,
 };
 
 /// Every port of the store.
@@ -35,6 +35,7 @@ pub struct Ports {
     pub schedules: Arc<dyn Schedules>,
     pub consolidations: Arc<dyn Consolidations>,
     pub upkeep: Arc<dyn UpkeepLedger>,
+    pub rules: Arc<dyn OwnerRules>,
 }
 
 impl Ports {
@@ -64,6 +65,7 @@ impl Ports {
             + Schedules
             + Consolidations
             + UpkeepLedger
+            + OwnerRules
             + 'static,
     {
         Self {
@@ -89,6 +91,7 @@ impl Ports {
             schedules: store.clone(),
             consolidations: store.clone(),
             upkeep: store.clone(),
+            rules: store.clone(),
         }
     }
 }
