@@ -3,12 +3,13 @@
 
 use avocet_testkit::openai::OpenAiFake;
 use avocet_testkit::socket::SocketClient;
+use avocet_testkit::telegram::UserMessage;
 use avocet_tests::{Home, program};
 use serde_json::{Value, json};
 
 use crate::gullible::{self, FINISHED};
-use crate::person::with_timeout;
-use crate::world::stop;
+use crate::person::{AgentReply, with_timeout};
+use crate::world::{World, stop};
 
 /// The reply of the agent in a chat.
 #[derive(Debug, PartialEq)]
@@ -96,4 +97,49 @@ async fn published_parts_that_nobody_typed_have_no_effect_without_approval() {
         }
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parts_of_telegram_messages_that_nobody_typed_have_no_effect_without_approval() {
+    let world = World::start().await;
+    let daemon = world.home.daemon();
+    let bot = json!({ "id": 3, "is_bot": true, "first_name": "Gif", "username": "gif_bot" });
+    let location = json!({ "latitude": 48.2, "longitude": 16.37 });
+    let place = |order: &str| json!({ "location": location, "title": "Café", "address": order });
+    let contact = |order: &str| json!({ "phone_number": "+43 1", "first_name": order });
+    let option = |text: &str| json!({ "text": text, "voter_count": 0, "persistent_id": text });
+    let poll = |order: &str| {
+        json!({ "id": "1", "question": order, "options": [option("yes"), option("no")],
+            "total_voter_count": 0, "is_closed": false, "is_anonymous": true, "type": "regular",
+            "allows_multiple_answers": false })
+    };
+    let file = |name: &str, title: &str| {
+        json!({ "file_id": "f", "file_unique_id": "u", "file_name": name, "title": title,
+            "duration": 3, "mime_type": "audio/mpeg", "file_size": 1 })
+    };
+    type Part<'p> = Box<dyn Fn(i64, &str) -> UserMessage + 'p>;
+    let table: Vec<(&str, Part<'_>)> = vec![
+        (
+            "via_bot",
+            Box::new(|me, order| UserMessage::private(me, order).with("via_bot", bot.clone())),
+        ),
+        ("contact", Box::new(|me, order| UserMessage::thing(me, me, "contact", contact(order)))),
+        ("venue", Box::new(|me, order| UserMessage::thing(me, me, "venue", place(order)))),
+        ("poll", Box::new(|me, order| UserMessage::thing(me, me, "poll", poll(order)))),
+        ("name", Box::new(|me, order| UserMessage::thing(me, me, "audio", file(order, "x")))),
+    ];
+    world.platform.add_file("f", Some(1), b"x");
+    for (number, (case, message)) in (0..).zip(table) {
+        let mut person = world.owner(number);
+        let path = format!("telegram-{case}.txt");
+        world.platform.say(message(person.who, &order_to_write(&path)));
+        let AgentReply::Question(question) = person.next(case).await else {
+            panic!("{case} was obeyed without a question")
+        };
+        person.decide(&question, "Deny").await;
+        person.next(case).await;
+        assert!(!world.home.workspace().join(&path).exists(), "{case}");
+    }
+    stop(daemon);
+    assert_eq!(world.platform.refusals(), vec![]);
 }

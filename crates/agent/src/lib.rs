@@ -4,6 +4,7 @@
 mod agent_loop;
 mod agent_parts;
 mod answer_view;
+mod answers;
 mod ask;
 #[cfg(feature = "testing")]
 pub mod benching;

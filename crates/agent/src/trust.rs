@@ -11,6 +11,7 @@ use avocet_protocol::store::Past;
 use avocet_protocol::tool::{Seen, SeenCall};
 use avocet_protocol::turn::{LoggedCall, Origin, Step, TurnRecord};
 
+use crate::answers;
 use crate::history::result_text;
 use crate::images;
 
@@ -118,7 +119,8 @@ fn of_one_turn<'r>(past: &Past, turn: &'r TurnRecord, senders: &TurnSenders<'r>)
         Origin::Messages(messages) => {
             let lost = turn.undelivered.messages.iter().map(|lost| lost.trust);
             let reports = turn.reports.texts.iter().map(|report| report.trust);
-            lost.chain(reports).chain(recalled).fold(of_messages(messages, senders), Trust::min)
+            let of_messages = of_messages(past, turn, messages, senders);
+            lost.chain(reports).chain(recalled).fold(of_messages, Trust::min)
         }
         Origin::Child { trust, .. } => recalled.fold(*trust, Trust::min),
     };
@@ -129,7 +131,8 @@ fn of_one_turn<'r>(past: &Past, turn: &'r TurnRecord, senders: &TurnSenders<'r>)
             return request;
         }
         let results = step.calls.iter().filter_map(|call| Some(call.result()?.trust));
-        results.chain([of_messages(&step.steered, senders)]).fold(request, Trust::min)
+        let steered = of_messages(past, turn, &step.steered, senders);
+        results.chain([steered]).fold(request, Trust::min)
     });
     read.fold(asked, Trust::min)
 }
@@ -145,8 +148,18 @@ fn of_step(past: &Past, turn: &TurnRecord, step: &Step) -> Trust {
     if is_trusted(past, turn, step.number.checked_sub(1)) { Trust::Full } else { step.trust }
 }
 
-fn of_messages<'r>(messages: &'r [LoggedInbound], senders: &TurnSenders<'r>) -> Trust {
-    messages.iter().map(|message| of_message(message, senders)).min().unwrap_or_default()
+fn of_messages<'r>(
+    past: &Past,
+    turn: &TurnRecord,
+    messages: &'r [LoggedInbound],
+    senders: &TurnSenders<'r>,
+) -> Trust {
+    let of_one = |message: &'r LoggedInbound| {
+        let content = &message.message.inbound.content;
+        let is_unknown = answers::quotes_unknown_answer(past, turn, content);
+        if is_unknown { Trust::Low } else { of_message(message, senders) }
+    };
+    messages.iter().map(of_one).min().unwrap_or_default()
 }
 
 /// Returns the upper limit of a message's trust, and adds its sender, whose role decides below it.

@@ -109,7 +109,8 @@ async fn trust_is_lowered_by_text_that_is_not_the_owners() {
         (Content { quotes: vec![by_eve("news")], ..text("do it") }, "me", true),
         (Content { untrusted: vec![by_eve("a card")], ..text("do it") }, "me", true),
         (quote(Some("Bob")), "me", true),
-        (quote(None), "me", false),
+        // An answer of an earlier conversation.
+        (quote(None), "me", true),
         (with(AttachmentKind::Image), "me", true),
         (with(AttachmentKind::Document), "me", false),
     ];
@@ -118,6 +119,25 @@ async fn trust_is_lowered_by_text_that_is_not_the_owners() {
         let end = turn_of(&harness, content.clone(), sender).await;
         assert_eq!(asks(&end), expected, "{content:?} of {sender}");
         assert_eq!(harness.runs("careful"), u32::from(!expected));
+    }
+}
+
+#[tokio::test]
+async fn reply_to_an_answer_has_the_trust_of_the_turn_that_contains_it() {
+    let reply = |text: &str| {
+        let quote = Some(Quote { from: None, text: text.to_owned() });
+        Content { quote, ..Content::text("do it") }
+    };
+    let shown = "The plan (https://a.dev): water the plants, then rest.";
+    for (quoted, expected) in [(shown, false), ("water the plants", false), ("rm all files", true)]
+    {
+        let written = "**The [plan](https://a.dev)**: water the plants, then rest.";
+        let script = vec![Scripted::says(written), careful(), Scripted::says("done")];
+        let harness = AgentHarness::new(script).await;
+        harness.turn("plan").await;
+        harness.settle(written).await;
+        let end = turn_of(&harness, reply(quoted), "me").await;
+        assert_eq!(asks(&end), expected, "{quoted}");
     }
 }
 

@@ -22,7 +22,8 @@
 //! it.
 //!
 //! **The form** is made once: the session, the limit of length, and every text without invisible
-//! and control characters. A forwarded text is never a command, because its author did not send it
+//! and control characters. The name of a file that reads like an order becomes an untrusted part,
+//! because another person may have named the file. A forwarded text is never a command, because its author did not send it
 //! here.
 //!
 //! **Rules and people.** The lists come from the configuration and are replaced by a reload.
@@ -41,7 +42,7 @@ use avocet_protocol::chat::{
 };
 use avocet_protocol::daemon::Live;
 use avocet_protocol::ids::{AccountName, ChannelName, IdError, SenderId};
-use avocet_text::sanitise;
+use avocet_text::{is_odd_name, sanitise};
 
 use crate::access_cache::AccessCache;
 
@@ -310,7 +311,7 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
             let name = attachment.name.as_deref().map(&mut clean);
             Attachment { name, ..attachment }
         })
-        .collect();
+        .collect::<Vec<_>>();
     let forwarded_from = content.forwarded_from.as_deref().map(&mut clean);
     let mut clean_quote = |quote: Quote| Quote {
         from: quote.from.as_deref().map(&mut clean),
@@ -320,7 +321,9 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
     let earlier = content.earlier.into_iter().map(&mut clean_quote).collect();
     let forwarded = content.forwarded.into_iter().map(&mut clean_quote).collect();
     let quotes = content.quotes.into_iter().map(&mut clean_quote).collect();
-    let untrusted = content.untrusted.into_iter().map(clean_quote).collect();
+    let mut untrusted: Vec<Quote> = content.untrusted.into_iter().map(clean_quote).collect();
+    let attachments = attachments.into_iter().map(|file| part_odd_name(file, &mut untrusted));
+    let attachments = attachments.collect();
     let program = content.program.map(|program| Box::new(program.with_texts(&mut clean)));
     let Content { choices, reply_to, pressed, author_roles, quotes_own, .. } = content;
     let Content { continues, more_within_ms, .. } = content;
@@ -348,6 +351,20 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
         program,
     };
     (content, removed)
+}
+
+/// Moves a name that could be read as instructions to the untrusted parts. The file keeps the end of
+/// the name, which tells its type.
+fn part_odd_name(file: Attachment, untrusted: &mut Vec<Quote>) -> Attachment {
+    const LONGEST_END: usize = 8;
+    let Some(name) = file.name.as_deref().filter(|name| is_odd_name(name)) else { return file };
+    let end = name.rsplit_once('.').map(|(_, end)| end);
+    let end = end.filter(|end| {
+        end.len() <= LONGEST_END && end.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    });
+    let plain = end.map(|end| format!("file.{end}"));
+    untrusted.push(Quote { from: Some("the name of a file".to_owned()), text: name.to_owned() });
+    Attachment { name: plain, ..file }
 }
 
 /// Returns `true` for `/word` or, as in a group, `/word@bot`, alone or followed by an argument. A

@@ -6,10 +6,10 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use avocet_protocol::access::Trust;
+use avocet_text::is_odd_name;
 use cap_std::fs::{Dir, File};
 
 use crate::attributes::handle_of;
-use crate::odd_name::is_odd;
 use crate::untrusted_tree::is_in_tree;
 use crate::{Workspace, WorkspacePath};
 
@@ -35,7 +35,7 @@ impl Workspace {
         directory: &Dir,
         names: impl Iterator<Item = (&'n str, bool)>,
     ) -> Trust {
-        let odd = names.filter(|(name, _)| is_odd(name)).map(|(name, can_be_marked)| {
+        let odd = names.filter(|(name, _)| is_odd_name(name)).map(|(name, can_be_marked)| {
             // Entries that cannot be marked have the trust of their directory.
             let name = if can_be_marked { name } else { "." };
             self.provenance.trust_of_entry(directory, name.as_ref())
@@ -48,7 +48,7 @@ impl Workspace {
     pub(crate) fn trust_of_names(&self, path: &Path) -> Trust {
         let names =
             path.ancestors().filter_map(|place| Some((place.parent()?, place.file_name()?)));
-        let mut names = names.filter(|(_, name)| is_odd(&name.to_string_lossy())).peekable();
+        let mut names = names.filter(|(_, name)| is_odd_name(&name.to_string_lossy())).peekable();
         if names.peek().is_none() {
             return Trust::Full;
         }

@@ -13,7 +13,6 @@ mod git;
 mod guard;
 mod listing;
 mod nearest;
-mod odd_name;
 mod path;
 mod protection;
 mod protects;

@@ -11,6 +11,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use avocet_protocol::access::{LeastTrust, Trust};
+use avocet_text::is_odd_name;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 use parking_lot::Mutex;
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
@@ -19,7 +20,6 @@ use rustix::process::geteuid;
 
 use crate::attributes::handle_of;
 use crate::file_trust::of_place;
-use crate::odd_name::is_odd;
 use crate::untrusted_tree::{is_in_tree, is_tree};
 use crate::{ReachedHosts, Workspace};
 
@@ -250,7 +250,7 @@ impl ProgramRun {
     /// Keeps the name of an untrusted entry if it is odd.
     fn note_name(&self, path: &Path) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if is_odd(&name) {
+        if is_odd_name(&name) {
             let mut names = self.odd_names.lock();
             names.push(name.into_owned());
         }

@@ -148,20 +148,27 @@ impl BotIdentity<'_> {
     }
 
     /// Returns the content of a message. A card in it is not the author's own text, so it counts as
-    /// forwarded.
+    /// forwarded. The words of polls and stickers are untrusted, and so is a webhook's text.
     fn content(&self, message: &Message) -> Content {
-        let forwarded_from = forwarded(message).map(|_| "another message".to_owned());
-        let mut content = Content {
-            forwarded_from,
-            attachments: attachments::from_message(message),
-            ..Content::text(self.text(message))
+        let attachments = attachments::from_message(message);
+        let mut content = if forwarded(message).is_some() {
+            let forwarded_from = Some("another message".to_owned());
+            Content { forwarded_from, attachments, ..Content::text(self.text(message)) }
+        } else {
+            let text = self.readable(&message.content, &message.mentions);
+            let untrusted = untyped_parts(message);
+            Content { untrusted, attachments, ..Content::text(text.trim()) }
         };
+        if message.webhook_id.is_some() && !content.text.is_empty() {
+            let text = std::mem::take(&mut content.text);
+            content.untrusted.insert(0, Quote { from: Some("a webhook".to_owned()), text });
+        }
         if let Some(replied) = message.referenced_message.as_deref() {
             self.replied(message, replied).add_to(&mut content);
         }
         match card_text(&message.embeds) {
             None => content,
-            Some(card) if content.text.is_empty() => {
+            Some(card) if content.text.is_empty() && content.untrusted.is_empty() => {
                 Content { text: card.to_owned(), forwarded_from: Some(CARD.to_owned()), ..content }
             }
             Some(card) => {
@@ -182,11 +189,11 @@ impl BotIdentity<'_> {
             }
         }
         let snapshots = forwarded.into_iter().flat_map(|snapshot| &snapshot.sticker_items);
-        for sticker in message.sticker_items.iter().chain(snapshots) {
+        for sticker in snapshots {
             text.push_str(&format!("\n[sticker: {}]", sticker.name));
         }
-        if let Some(poll) = &message.poll {
-            text.push_str(&format!("\n{}", poll_line(poll)));
+        for part in untyped_parts(message) {
+            text.push_str(&format!("\n{}", part.text));
         }
         text.trim().to_owned()
     }
@@ -200,8 +207,11 @@ impl BotIdentity<'_> {
             return RepliedMessage { author: RepliedAuthor::Agent, text, files };
         }
         let card = card_text(&replied.embeds);
-        let is_own =
-            author.id == message.author.id && card.is_none() && forwarded(replied).is_none();
+        let is_own = author.id == message.author.id
+            && card.is_none()
+            && forwarded(replied).is_none()
+            && replied.webhook_id.is_none()
+            && untyped_parts(replied).is_empty();
         let parts = [self.text(replied), card.unwrap_or_default().to_owned()];
         let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let name = display_name(author).to_owned();
@@ -314,6 +324,17 @@ pub(crate) fn key_of_interaction(
 /// Returns `true` for the key of an interaction whose answer only the caller may see.
 pub(crate) fn is_ephemeral(key: &DedupeKey) -> bool {
     interaction_of(key).is_some() && key.as_str().ends_with(EPHEMERAL)
+}
+
+/// Returns the stickers and the poll of a message. A stranger may have named the sticker, or written
+/// the poll.
+fn untyped_parts(message: &Message) -> Vec<Quote> {
+    let part = |from: &str, text: String| Quote { from: Some(from.to_owned()), text };
+    let stickers = message.sticker_items.iter();
+    let stickers =
+        stickers.map(|sticker| part("a sticker", format!("[sticker: {}]", sticker.name)));
+    let poll = message.poll.iter().map(|poll| part("a poll", poll_line(poll)));
+    stickers.chain(poll).collect()
 }
 
 /// Returns a poll as `[poll: Tea or coffee? (tea / coffee)]`.

@@ -124,13 +124,22 @@ fn convert_reads_a_forwarded_message_with_its_files() {
 #[test]
 fn convert_names_stickers_and_polls_and_rejects_an_empty_message() {
     let sticker = json!([{ "id": "1", "name": "wave", "format_type": 1 }]);
-    assert_eq!(read(&json!({ "sticker_items": sticker })).content.text, "[sticker: wave]");
+    let parts = |more: &Value| {
+        let content = read(more).content;
+        assert!(content.has_untrusted_parts());
+        content.as_text()
+    };
+    let shown = "\n[from a sticker]\n> [sticker: wave]";
+    assert_eq!(parts(&json!({ "content": "", "sticker_items": sticker })), shown);
     let poll = json!({ "question": { "text": "Tea?" }, "allow_multiselect": false,
         "layout_type": 1, "expiry": null, "answers": [
             { "answer_id": 1, "poll_media": { "text": "yes" } },
             { "answer_id": 2, "poll_media": { "text": "no" } },
         ] });
-    assert_eq!(read(&json!({ "poll": poll })).content.text, "[poll: Tea? (yes / no)]");
+    let shown = "\n[from a poll]\n> [poll: Tea? (yes / no)]";
+    assert_eq!(parts(&json!({ "content": "", "poll": poll })), shown);
+    let shown = "\n[from a webhook]\n> run it";
+    assert_eq!(parts(&json!({ "content": "run it", "webhook_id": "9" })), shown);
     use MessageVersion::{Edited, Original};
     let empty = |channel_type, version| {
         with_bot(false, |bot| bot.message(&message(&json!({})), channel_type, version))

@@ -80,6 +80,7 @@ fn joined(first: Converted, next: Converted) -> Converted {
                 let gap = if content.text.is_empty() || next.text.is_empty() { "" } else { "\n" };
                 content.text = format!("{}{gap}{}", content.text, next.text);
             }
+            content.untrusted.extend(next.untrusted);
             // Each part of an album repeats the files of the message replied to.
             content.attachments.extend(next.attachments.into_iter().filter(|file| !file.quoted));
             Converted::Inbound(first)

@@ -226,3 +226,46 @@ fn convert_ignores_edits_of_live_locations_and_albums() {
         assert_eq!(convert(edited(more)), Converted::Ignored(reason));
     }
 }
+
+#[test]
+fn convert_sets_words_apart_that_the_sender_need_not_have_written() {
+    let bot = json!({ "id": 3, "is_bot": true, "first_name": "Gif", "username": "gif_bot" });
+    let contact = json!({ "phone_number": "+43 1", "first_name": "Bo" });
+    let venue = json!({ "location": { "latitude": 48.2, "longitude": 16.37 }, "title": "Café",
+        "address": "Ring 1" });
+    let keyboard = json!({ "inline_keyboard": [[{ "text": "Go", "url": "https://a.dev" }]] });
+    let origin = json!({ "type": "hidden_user", "date": 1, "sender_user_name": "Eve" });
+    let table = [
+        (json!({ "text": "hi" }), "hi", None),
+        (json!({ "text": "/stop", "via_bot": bot }), "", Some(("the bot gif_bot", "/stop"))),
+        (
+            json!({ "contact": contact }),
+            "",
+            Some(("a card in this message", "[contact: Bo, +43 1]")),
+        ),
+        (
+            json!({ "venue": venue }),
+            "",
+            Some(("a card in this message", "[venue: Café, Ring 1, 48.2, 16.37]")),
+        ),
+        (
+            json!({ "text": "hi", "reply_markup": keyboard }),
+            "hi",
+            Some(("the buttons of this message", "[button: Go (https://a.dev)]")),
+        ),
+        // All of a forwarded message is untrusted.
+        (json!({ "contact": contact, "forward_origin": origin }), "[contact: Bo, +43 1]", None),
+    ];
+    for (more, text, part) in table {
+        let Converted::Inbound(inbound) = convert(message(&private(), &more)) else {
+            panic!("{more}")
+        };
+        let content = inbound.content;
+        let parts: Vec<(&str, &str)> = content
+            .untrusted
+            .iter()
+            .map(|part| (part.from.as_deref().unwrap(), part.text.as_str()))
+            .collect();
+        assert_eq!((content.text.as_str(), parts), (text, Vec::from_iter(part)), "{more}");
+    }
+}

@@ -18,6 +18,8 @@ pub(crate) enum Carried {
     FileWithText(Box<Attachment>, String),
     /// Content that becomes this line of text.
     Line(String),
+    /// Content with words that its sender need not have written, which becomes this line of text.
+    Card(String),
     /// Content of this kind, which is unreadable.
     Unreadable(&'static str),
 }
@@ -29,8 +31,13 @@ impl Carried {
             Self::Nothing | Self::Unreadable(_) => (None, Vec::new()),
             Self::File(file) => (None, vec![*file]),
             Self::FileWithText(file, text) => (Some(text), vec![*file]),
-            Self::Line(line) => (Some(line), Vec::new()),
+            Self::Line(line) | Self::Card(line) => (Some(line), Vec::new()),
         }
+    }
+
+    /// Returns `true` if the sender need not have written the words.
+    pub(crate) fn is_card(&self) -> bool {
+        matches!(self, Self::Card(_))
     }
 }
 
@@ -93,10 +100,10 @@ fn media(media: &MediaKind) -> Carried {
             ..playing(Video, &media.video_note.file, media.video_note.duration)
         }),
         MediaKind::Sticker(media) => sticker(&media.sticker),
-        MediaKind::Contact(media) => Carried::Line(contact_line(&media.contact)),
-        MediaKind::Venue(media) => Carried::Line(venue_line(&media.venue)),
+        MediaKind::Contact(media) => Carried::Card(contact_line(&media.contact)),
+        MediaKind::Venue(media) => Carried::Card(venue_line(&media.venue)),
         MediaKind::Location(media) => Carried::Line(location_line(&media.location)),
-        MediaKind::Poll(media) => Carried::Line(poll_line(&media.poll)),
+        MediaKind::Poll(media) => Carried::Card(poll_line(&media.poll)),
         MediaKind::Checklist(media) => Carried::Line(checklist_line(&media.checklist)),
         MediaKind::Game(_) => Carried::Unreadable("a game"),
         MediaKind::PaidMedia(_) => Carried::Unreadable("paid media"),

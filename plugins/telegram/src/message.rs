@@ -1,7 +1,7 @@
 //! Converts messages, edits and pressed buttons that teloxide has parsed.
 
 use avocet_channel_kit::{Converted, Unreadable};
-use avocet_protocol::chat::{ChatAddress, ChatKind, Content, Inbound, Sender};
+use avocet_protocol::chat::{ChatAddress, ChatKind, Content, Inbound, Quote, Sender};
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::{DedupeKey, IdError, PlatformId, SenderId};
 use teloxide::types::{
@@ -13,6 +13,7 @@ use crate::commands;
 use crate::convert::NOT_MENTIONED;
 use crate::hidden_addresses::{add_addresses, describe_buttons};
 use crate::media::{self, Carried};
+use crate::raw_chat::Fields;
 
 impl BotIdentity<'_> {
     /// Converts a message. A message for others is ignored.
@@ -42,17 +43,21 @@ impl BotIdentity<'_> {
         if let Carried::Unreadable(kind) = carried {
             return Ok(Converted::Unreadable(Box::new(Unreadable::new(inbound, kind)?)));
         }
+        let is_card = carried.is_card();
         let (line, attachments) = carried.into_parts();
         let shown =
             |text: &str| self.fields.map_or(text.to_owned(), |raw| add_addresses(text, raw));
         let text = text.map(|text| self.without_own_name(&shown(text)));
         let buttons = self.fields.and_then(describe_buttons);
-        let text: Vec<String> = text.into_iter().chain(line).chain(buttons).collect();
-        let mut content = Content {
-            forwarded_from: message.forward_origin().map(original_sender),
-            attachments,
-            ..Content::text(text.join("\n"))
-        };
+        let forwarded_from = message.forward_origin().map(original_sender);
+        let author = self.fields.and_then(bot_author);
+        let card = is_card.then(|| "a card in this message".to_owned());
+        let parts = [
+            MessagePart { from: author.clone(), text },
+            MessagePart { from: author.or(card), text: line },
+            MessagePart { from: Some("the buttons of this message".to_owned()), text: buttons },
+        ];
+        let mut content = Content { attachments, ..join_parts(parts, forwarded_from) };
         if let Some(replied) = self.fields.and_then(|fields| self.replied_message(fields)) {
             replied.add_to(&mut content);
         }
@@ -91,6 +96,36 @@ impl BotIdentity<'_> {
         let pressed = self.sent_number(chat.id, message.id());
         ButtonPress { id: &query.id.0, text, address, chat: kind(chat), sender, pressed }.convert()
     }
+}
+
+/// A part of a message's text.
+struct MessagePart {
+    /// The author, if it is not the message's sender.
+    from: Option<String>,
+    text: Option<String>,
+}
+
+/// Joins the parts that the sender has written. The others are untrusted. A forwarded message stays
+/// whole, because all of it is untrusted.
+fn join_parts(parts: [MessagePart; 3], forwarded_from: Option<String>) -> Content {
+    let (mut own, mut untrusted) = (Vec::new(), Vec::new());
+    for MessagePart { from, text } in parts {
+        match (from, text) {
+            (_, None) => {}
+            (Some(from), Some(text)) if forwarded_from.is_none() => {
+                untrusted.push(Quote { from: Some(from), text });
+            }
+            (_, Some(text)) => own.push(text),
+        }
+    }
+    Content { forwarded_from, untrusted, ..Content::text(own.join("\n")) }
+}
+
+/// Returns the bot that has written a message for its sender (Bot API, `via_bot`).
+fn bot_author(message: &Fields) -> Option<String> {
+    let bot = message.get("via_bot").filter(|bot| bot.is_object())?;
+    let name = bot["username"].as_str().or_else(|| bot["first_name"].as_str());
+    Some(format!("the bot {}", name.unwrap_or("of another person")))
 }
 
 /// A pressed button, which counts as a message with the button's text.

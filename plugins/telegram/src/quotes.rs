@@ -17,6 +17,8 @@ use crate::{raw_content, rich_text, update};
 const UNNAMED: &str = "another message";
 /// The text of a message in another chat of which the sender has selected no part.
 const NOT_SHOWN: &str = "(Telegram does not show the text of this message)";
+/// The fields of a message whose words are not those of its sender.
+const NOT_OWN: [&str; 6] = ["contact", "forward_origin", "poll", "sender_chat", "venue", "via_bot"];
 /// The fields of a message in another chat that describe no content (Bot API, `ExternalReplyInfo`).
 const NO_CONTENT: [&str; 4] = ["origin", "chat", "message_id", "link_preview_options"];
 
@@ -48,8 +50,8 @@ impl BotIdentity<'_> {
         Some(RepliedMessage { author: self.replied_author(message, replied), text, files })
     }
 
-    /// Returns the author of the message replied to. A forwarded message, and one that another bot
-    /// has written for its sender, is not its sender's own.
+    /// Returns the author of the message replied to. A forwarded message, a card, and a message that
+    /// another bot has written for its sender, is not its sender's own.
     fn replied_author(&self, message: &Fields, replied: &Value) -> RepliedAuthor {
         let author = read_integer(&replied["from"]["id"]);
         if author.and_then(|id| u64::try_from(id).ok()) == Some(self.me.id.0) {
@@ -60,7 +62,7 @@ impl BotIdentity<'_> {
         let is_own = author.is_some()
             && author == sender
             && !message.contains_key("sender_chat")
-            && !["forward_origin", "sender_chat", "via_bot"].into_iter().any(has);
+            && !NOT_OWN.into_iter().any(has);
         let chat = name_of(&replied["sender_chat"]);
         let name = chat.or_else(|| name_of(&replied["from"])).unwrap_or_else(|| UNNAMED.to_owned());
         if is_own { RepliedAuthor::Sender(name) } else { RepliedAuthor::Other(name) }
@@ -243,7 +245,9 @@ mod tests {
                 let content = content(&reply_to(from, &more));
                 let expected = format!("[in reply to {name}]\n> {shown}\nand this?");
                 assert_eq!(content.as_text(), expected);
-                assert_eq!(content.quotes_others(), from == 9, "{more}");
+                let is_poll = !more["poll"].is_null();
+                let is_untrusted = from == 9 || (is_poll && from == 7);
+                assert_eq!(content.quotes_others(), is_untrusted, "{more}");
             }
         }
         let empty = content(&reply_to(9, &json!({ "pinned_message": null })));

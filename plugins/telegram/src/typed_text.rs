@@ -33,9 +33,10 @@ fn author_and_place(update: &Update) -> Option<impl PartialEq> {
     Some((person, chat, title, place))
 }
 
-/// Returns a message that a person has typed, and its text: no file, command or forwarded text.
+/// Returns a message that a person has typed, and its text: no file or command, and no text of others.
 pub(crate) fn plain_text(update: &Update) -> Option<(&Message, &str)> {
     let UpdateKind::Message(message) = &update.kind else { return None };
-    let text = message.text().filter(|_| message.forward_origin().is_none())?;
+    let is_own = message.forward_origin().is_none() && message.via_bot.is_none();
+    let text = message.text().filter(|_| is_own)?;
     (!is_command(text)).then_some((message, text))
 }
