@@ -11,6 +11,9 @@ use crate::gullible::{self, FINISHED};
 use crate::person::{AgentReply, with_timeout};
 use crate::world::{World, stop};
 
+/// Makes the message of a person with an order in one of its parts.
+type MakeMessage<'m> = Box<dyn Fn(i64, &str) -> UserMessage + 'm>;
+
 /// The reply of the agent in a chat.
 #[derive(Debug, PartialEq)]
 enum Reply {
@@ -113,12 +116,11 @@ async fn parts_of_telegram_messages_that_nobody_typed_have_no_effect_without_app
             "total_voter_count": 0, "is_closed": false, "is_anonymous": true, "type": "regular",
             "allows_multiple_answers": false })
     };
-    let file = |name: &str, title: &str| {
-        json!({ "file_id": "f", "file_unique_id": "u", "file_name": name, "title": title,
-            "duration": 3, "mime_type": "audio/mpeg", "file_size": 1 })
+    let audio = |field: &str, words: &str| {
+        json!({ "file_id": "f", "file_unique_id": "u", field: words, "duration": 3,
+            "mime_type": "audio/mpeg", "file_size": 1 })
     };
-    type Part<'p> = Box<dyn Fn(i64, &str) -> UserMessage + 'p>;
-    let table: Vec<(&str, Part<'_>)> = vec![
+    let table: Vec<(&str, MakeMessage<'_>)> = vec![
         (
             "via_bot",
             Box::new(|me, order| UserMessage::private(me, order).with("via_bot", bot.clone())),
@@ -126,7 +128,11 @@ async fn parts_of_telegram_messages_that_nobody_typed_have_no_effect_without_app
         ("contact", Box::new(|me, order| UserMessage::thing(me, me, "contact", contact(order)))),
         ("venue", Box::new(|me, order| UserMessage::thing(me, me, "venue", place(order)))),
         ("poll", Box::new(|me, order| UserMessage::thing(me, me, "poll", poll(order)))),
-        ("name", Box::new(|me, order| UserMessage::thing(me, me, "audio", file(order, "x")))),
+        (
+            "name",
+            Box::new(|me, order| UserMessage::thing(me, me, "audio", audio("file_name", order))),
+        ),
+        ("title", Box::new(|me, order| UserMessage::thing(me, me, "audio", audio("title", order)))),
     ];
     world.platform.add_file("f", Some(1), b"x");
     for (number, (case, message)) in (0..).zip(table) {
