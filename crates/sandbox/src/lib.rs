@@ -22,6 +22,7 @@ mod repository;
 mod roots;
 mod sandbox;
 mod secrets;
+mod shown_texts;
 mod symlink_trace;
 mod task_trust;
 mod trust_level;

@@ -11,7 +11,6 @@ use std::ptr;
 use std::sync::Arc;
 
 use avocet_protocol::access::{LeastTrust, Trust};
-use avocet_text::is_odd_name;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 use parking_lot::Mutex;
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
@@ -20,6 +19,7 @@ use rustix::process::geteuid;
 
 use crate::attributes::handle_of;
 use crate::file_trust::of_place;
+use crate::shown_texts::ShownTexts;
 use crate::untrusted_tree::{is_in_tree, is_tree};
 use crate::{ReachedHosts, Workspace};
 
@@ -50,8 +50,8 @@ pub(crate) struct ProgramRun {
     queue: Option<OwnedFd>,
     /// The trust of each watched file, by its watch descriptor.
     watched: Mutex<BTreeMap<i32, Trust>>,
-    /// The odd names of untrusted entries, which the output may show.
-    odd_names: Mutex<Vec<String>>,
+    /// The texts of untrusted entries that the output may show.
+    shown_texts: Mutex<ShownTexts>,
     /// The least trust of the request, and of the files opened so far.
     least: LeastTrust,
     /// The hosts that the program has reached; data from there is untrusted.
@@ -74,7 +74,7 @@ impl Workspace {
             since,
             queue,
             watched: Mutex::default(),
-            odd_names: Mutex::default(),
+            shown_texts: Mutex::default(),
             least,
             reached: ReachedHosts::default(),
         });
@@ -153,10 +153,11 @@ impl WatchedProgram {
         self.run.least_trust()
     }
 
-    /// Lowers the trust if the output of the program shows an odd name of an untrusted file. Call
-    /// this before [`Self::settle_trust`].
+    /// Lowers the trust if the output of the program shows a name, a target or an attribute of an
+    /// untrusted entry that could be read as instructions. Call this before [`Self::settle_trust`].
     pub fn note_output(&self, output: impl FnOnce() -> String) {
-        if self.run.has_odd_names() && self.run.shows_odd_name(&output()) {
+        let texts = self.run.shown_texts.lock();
+        if !texts.is_empty() && texts.are_in(&output()) {
             self.run.least.lower_to(Trust::Low);
         }
     }
@@ -227,17 +228,23 @@ impl ProgramRun {
             trees.insert(PathBuf::new());
         }
         workspace.look_at_all(|directory, path, found| {
+            let is_in_tree = path.parent().is_some_and(|above| trees.contains(above));
             if !found.is_file() && !found.is_dir() {
+                // Entries that cannot be marked have the trust of their directory.
+                let place = if is_in_tree { Trust::Low } else { of_place(path) };
+                let trust = workspace.provenance.trust_of_entry(directory, ".".as_ref());
+                if place.min(trust) < Trust::Full {
+                    self.shown_texts.lock().add_entry(directory, path, found);
+                }
                 return Ok(());
             }
-            let is_in_tree = path.parent().is_some_and(|above| trees.contains(above));
             if found.is_dir() && (is_in_tree || is_tree(&root.join(path))) {
                 trees.insert(path.to_owned());
             }
             let place = if is_in_tree { Trust::Low } else { of_place(path) };
             let trust = workspace.settled_trust(directory, path, place)?;
             if trust < Trust::Full {
-                self.note_name(path);
+                self.shown_texts.lock().add_entry(directory, path, found);
             }
             if trust < Trust::Full && found.is_file() {
                 let place = workspace.provenance.place_in(directory, path);
@@ -245,30 +252,6 @@ impl ProgramRun {
             }
             Ok(())
         })
-    }
-
-    /// Keeps the name of an untrusted entry if it is odd.
-    fn note_name(&self, path: &Path) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if is_odd_name(&name) {
-            let mut names = self.odd_names.lock();
-            names.push(name.into_owned());
-        }
-    }
-
-    fn has_odd_names(&self) -> bool {
-        !self.odd_names.lock().is_empty()
-    }
-
-    /// Returns `true` if a text has a part of an odd name of an untrusted entry. Programs may write
-    /// control characters in another form, so the longest part without them counts.
-    fn shows_odd_name(&self, text: &str) -> bool {
-        let names = self.odd_names.lock();
-        let longest = |name: &String| {
-            let parts = name.split(|c: char| c.is_control() || c == '\u{fffd}');
-            parts.max_by_key(|part| part.len()).unwrap_or_default().to_owned()
-        };
-        names.iter().any(|name| text.contains(&longest(name)))
     }
 
     fn add_watch_at(&self, place: &Path, trust: Trust, how: WatchFlags) -> io::Result<()> {
