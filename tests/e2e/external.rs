@@ -197,6 +197,15 @@ fn owners_of_a_program_decide_about_the_calls_of_other_chats_only_if_configured(
         });
         let refusal = "terminal:local:me is a chat of another account, and owners of";
         assert_eq!(link.starts_with(refusal), key.is_empty(), "{link}");
+        platform.write("bob", "bob", "3", "/rule add be brief");
+        platform.write("bob", "bob", "4", "/rule add --chat be brief here");
+        let rules = until("both replies", || {
+            let said = platform.answers().remove("external:files:bob")?;
+            (said.len() == 4).then_some(said)
+        });
+        let refusal = "The rule holds in chats of other accounts, too, and owners of";
+        assert_eq!(rules[2].starts_with(refusal), key.is_empty(), "{rules:?}");
+        assert!(rules[3].starts_with("Rule r"), "{rules:?}");
         stop(daemon);
     }
 }

@@ -232,7 +232,7 @@ pub trait Roles: fmt::Debug + Send + Sync {
     fn owners_chats(&self) -> Vec<ChatAddress>;
 
     /// Returns `true` if the owners of the account of `chat` decide about questions of the chat
-    /// `asked_in`: calls that wait for approval, strangers, links. They always do in their own account.
+    /// `asked_in`: calls that wait for approval, strangers, links, rules. They always do in their own account.
     /// `None` is a turn without a chat.
     fn may_decide_for(&self, chat: &ChatAddress, asked_in: Option<&ChatAddress>) -> bool;
 

@@ -8,9 +8,9 @@ use avocet_protocol::access::{
 use avocet_protocol::chat::{ChatKind, LoggedInbound};
 use avocet_protocol::store::{Actor, CommandAction, StoreError};
 
-use crate::SessionParts;
 use crate::agents::Agent;
 use crate::command_plan::CommandPlan;
+use crate::{SessionParts, people};
 
 /// The ways to write `/rule`.
 const USE: &str = "Write /rule add TEXT, for example: /rule add never delete mail without asking me. \
@@ -32,7 +32,7 @@ pub(crate) fn plan_rule(
     let (verb, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     match verb.to_ascii_lowercase().as_str() {
         "add" => plan_addition(parts, command, &rules, rest.trim()),
-        "remove" => plan_removal(command, &rules, rest.trim()),
+        "remove" => plan_removal(parts, command, &rules, rest.trim()),
         _ => CommandPlan::with_text(USE),
     }
 }
@@ -88,6 +88,9 @@ fn plan_addition(
     if text.is_empty() {
         return CommandPlan::with_text(USE);
     }
+    if let Some(refused) = refuse_elsewhere(parts, command, &scope) {
+        return refused;
+    }
     if let Err(refused) = RuleRefused::check_addition(text, &scope, &rules.list_rules()) {
         return CommandPlan::with_text(format!("I did not add the rule: {refused}."));
     }
@@ -104,7 +107,12 @@ fn plan_addition(
     CommandPlan::with_action(CommandAction::AddRule(new), done, nothing)
 }
 
-fn plan_removal(command: &LoggedInbound, rules: &AgentRules, name: &str) -> CommandPlan {
+fn plan_removal(
+    parts: &SessionParts,
+    command: &LoggedInbound,
+    rules: &AgentRules,
+    name: &str,
+) -> CommandPlan {
     let Ok(name) = name.to_ascii_lowercase().parse::<RuleName>() else {
         return CommandPlan::with_text(
             "Write /rule remove r3, with the name of a rule; /rules shows them.",
@@ -117,12 +125,35 @@ fn plan_removal(command: &LoggedInbound, rules: &AgentRules, name: &str) -> Comm
             "{name} is in the configuration. Remove it from [rules] there."
         )),
         (RuleName::Row(id), Some(rule)) => {
+            if let Some(refused) = refuse_elsewhere(parts, command, &rule.scope) {
+                return refused;
+            }
             let by = PersonId::from_inbound(&command.message.inbound);
             let done = format!("Rule {id} no longer holds: {}", rule.text);
             CommandPlan::with_action(CommandAction::RemoveRule { id, by }, done, &nothing)
         }
         (_, None) => CommandPlan::with_text(nothing),
     }
+}
+
+/// Refuses a change of a rule that holds in chats of accounts about which the owners of this one do
+/// not decide; `None` if they may change it.
+fn refuse_elsewhere(
+    parts: &SessionParts,
+    command: &LoggedInbound,
+    scope: &RuleScope,
+) -> Option<CommandPlan> {
+    let here = &command.message.inbound.address;
+    let may_change = match scope {
+        RuleScope::Everyone | RuleScope::Agent(_) => parts.bus.may_decide_for(here, None),
+        RuleScope::Chat(session) => parts.bus.may_decide_for(here, Some(&session.address())),
+        RuleScope::Person(person) => {
+            (&person.channel, &person.account) == (&here.channel, &here.account)
+                || parts.bus.may_decide_for(here, None)
+        }
+    };
+    let what = "The rule holds in chats of other accounts, too";
+    (!may_change).then(|| CommandPlan::with_text(people::refuse_elsewhere(what, here)))
 }
 
 /// Reads the option in front of a rule's text. Phones make one dash out of two.

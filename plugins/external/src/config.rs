@@ -46,7 +46,7 @@ pub struct ExternalConfig {
     /// them with this code. Default: `true`.
     pub pairing: bool,
     /// `true` to let the owners of this channel decide about questions of other channels, too: about
-    /// calls, strangers and links. The program says who they are, so permit it only to a program that
+    /// calls, strangers, links and rules. The program says who they are, so permit it only to a program that
     /// you trust with all of them. Default: `false`.
     pub approve_others: bool,
     /// Settings of single groups, by chat id.
