@@ -15,9 +15,14 @@ fn is_summary(request: &Value) -> bool {
     request["messages"][0].to_string().contains("You keep the memory of an assistant")
 }
 
+/// Returns the last line of the user. A summary comes before a message, in the same text.
+fn last_line(request: &Value) -> &str {
+    last_user_text(request).lines().last().unwrap_or_default()
+}
+
 /// A model that gives `go` to a sub-agent and answers everything else, summaries included.
 async fn delegating() -> OpenAiFake {
-    OpenAiFake::start(|request| match last_user_text(request) {
+    OpenAiFake::start(|request| match last_line(request) {
         _ if is_summary(request) => ModelAnswer::says("They talked."),
         "go" if last_results(request).is_empty() => {
             ModelAnswer::call("spawn", json!({ "task": "look" }))
