@@ -1212,6 +1212,8 @@ export interface EventTool {
     ok?: boolean;
     /** Bytes of the result, as JSON. */
     result_bytes?: number;
+    /** The reason, if the call was refused by a rule or the policy. */
+    refusal?: string;
 }
 /**
  * A part of a message to a chat. A platform limits the length of a message, so that a long one has

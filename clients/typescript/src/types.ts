@@ -1352,6 +1352,8 @@ export interface EventTool {
   ok?: boolean;
   /** Bytes of the result, as JSON. */
   result_bytes?: number;
+  /** The reason, if the call was refused by a rule or the policy. */
+  refusal?: string;
 }
 
 /**

@@ -1510,6 +1510,8 @@ class EventTool(TypedDict):
     ok: NotRequired[bool]
     # Bytes of the result, as JSON.
     result_bytes: NotRequired[int]
+    # The reason, if the call was refused by a rule or the policy.
+    refusal: NotRequired[str]
 
 
 class EventDelivery(TypedDict):
