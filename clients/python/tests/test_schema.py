@@ -157,6 +157,7 @@ class ResultTest(DaemonTest):
         await self.check("attach", {"chat": ME})
         await self.check("hello", {})
         await self.check("web.open", {})
+        await self.check("web.browsers")
         await self.check("web.sign_out")
         await self.events()
         await self.memories()
