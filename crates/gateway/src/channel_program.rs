@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::values::read;
 use crate::wire::RpcError;
 
 /// The longest pause that a platform may ask for, in seconds.
@@ -38,7 +39,7 @@ impl HealthReport {
         if method != "health" {
             return None;
         }
-        let read: Result<Self, _> = serde_json::from_value(params);
+        let read: Result<Self, _> = read(method, params);
         read.inspect_err(|error| {
             tracing::warn!(%error, "a program sent a malformed `health`; it is ignored");
         })

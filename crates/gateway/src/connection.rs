@@ -50,7 +50,7 @@ use crate::parts::GatewayParts;
 use crate::places::{CONNECTIONS, ConnectionPlace, UnderWay};
 use crate::run::{MethodCall, read_params};
 use crate::running_program::RunningProgram;
-use crate::values::to_value;
+use crate::values::{check_have_names, to_value};
 use crate::wire::{RpcError, RpcMessage};
 
 /// Bytes after which no more lines are added to those that are written together.
@@ -239,6 +239,9 @@ impl Connection {
         under_way: UnderWay,
         group: &Group,
     ) {
+        if let Err(refusal) = check_have_names(&method, &params) {
+            return self.respond(id, Err(refusal)).await;
+        }
         if method == Hello::NAME {
             // Later requests of the same connection have the new rights.
             let welcome = self.hello(params);

@@ -74,4 +74,4 @@ impl Programs {
 
 #[cfg(test)]
 #[path = "programs_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -11,7 +11,7 @@ use crate::RpcError;
 use crate::server::tests::world::World;
 
 /// A program whose standard streams are the two halves of a stream.
-struct Child {
+pub(crate) struct Child {
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     stdout: WriteHalf<DuplexStream>,
     program: Arc<RunningProgram>,
@@ -19,7 +19,7 @@ struct Child {
 }
 
 impl Child {
-    fn start(world: &World) -> Self {
+    pub(crate) fn start(world: &World) -> Self {
         let (ours, theirs) = duplex(4 * 1024 * 1024);
         let (stdout, stdin) = split(ours);
         let (lines, output) = split(theirs);
@@ -37,7 +37,7 @@ impl Child {
         self.stdout.write_all(format!("{line}\n").as_bytes()).await.unwrap();
     }
 
-    async fn call(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) async fn call(&mut self, method: &str, params: Value) -> Value {
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         self.write(&request.to_string()).await;
         serde_json::from_str(&self.lines.next_line().await.unwrap().unwrap()).unwrap()
@@ -110,6 +110,7 @@ async fn program_reports_the_health_of_its_account() {
     child.call("attach", json!({"channel": "external", "account": "irc"})).await;
     child.write(&report(false)).await;
     child.write(&report(true)).await;
+    child.write(r#"{"jsonrpc": "2.0", "method": "health", "params": [false, "as a list"]}"#).await;
     child.call("ping", Value::Null).await;
     let down = Health::Down("the server is away".to_owned());
     assert_eq!(*world.platform.reported.lock(), [down, Health::Up]);

@@ -37,13 +37,15 @@ pub(crate) mod world;
 
 use std::time::Duration;
 
+use avocet_methods::{METHODS, MethodDescription};
 use avocet_protocol::bus::PublishError;
 use avocet_protocol::ids::MessageId;
 use avocet_protocol::store::StoreError;
 use avocet_supervise::Group;
 use serde_json::{Value, json};
 
-use crate::{AskResult, Client, ClientError, MAX_LINE_BYTES, Wait};
+use crate::programs::tests::Child;
+use crate::{AskResult, Client, ClientError, MAX_LINE_BYTES, RpcError, Wait};
 use world::{World, ask, refused};
 
 #[tokio::test]
@@ -131,6 +133,22 @@ async fn server_errors_name_the_reason() {
     for (method, params, code, message) in table {
         let refusal = refused(client.request::<Value>(method, &params).await);
         assert_eq!(refusal, (code, message.to_owned()), "{method}");
+    }
+}
+
+#[tokio::test]
+async fn server_refuses_parameters_in_a_list_for_each_method() {
+    let world = World::new();
+    let mut child = Child::start(&world);
+    let client = world.client().await;
+    for MethodDescription { name, .. } in METHODS {
+        let message = format!("{name}: the parameters are a list; send an object with their names");
+        for params in [json!([]), json!(["terminal:local:a", "hi"])] {
+            let refusal = refused(client.request::<Value>(name, &params).await);
+            assert_eq!(refusal, (RpcError::PARAMS, message.clone()));
+            let error = child.call(name, params).await["error"].take();
+            assert_eq!(error, json!({ "code": RpcError::PARAMS, "message": message }));
+        }
     }
 }
 

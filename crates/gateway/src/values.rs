@@ -14,7 +14,17 @@ use crate::wire::RpcError;
 const FITS: usize = MAX_LINE_BYTES - 4096;
 
 pub(crate) fn read<T: DeserializeOwned>(method: &str, params: Value) -> Result<T, RpcError> {
+    check_have_names(method, &params)?;
     serde_json::from_value(params).map_err(|error| params_error(method, &error))
+}
+
+/// Refuses parameters in a list. `serde` would take them as the fields of the type, in their order.
+pub(crate) fn check_have_names(method: &str, params: &Value) -> Result<(), RpcError> {
+    if !params.is_array() {
+        return Ok(());
+    }
+    let message = format!("{method}: the parameters are a list; send an object with their names");
+    Err(RpcError::new(RpcError::PARAMS, message))
 }
 
 /// Makes the error of parameters that cannot be read.
