@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_gateway::{ChildConnection, Programs, RunningProgram};
 use avocet_protocol::channel::Attach;
-use avocet_protocol::clock::{Clock, within};
+use avocet_protocol::clock::{Clock, Timestamp, within};
 use avocet_protocol::ids::{AccountName, ChannelName};
 use avocet_protocol::ignore_result;
 use avocet_sandbox::{
@@ -108,9 +108,10 @@ impl ChildSupervisor {
     pub(super) async fn run(&self, program: &dyn StartProgram) {
         let stop = self.group.cancel_token();
         let mut backoff = Backoff::new(PAUSES.0, PAUSES.1);
+        let mut last_end = None;
         loop {
             let began = self.clock.elapsed();
-            self.explain_end("the program was started, and has not attached yet");
+            self.explain_end(&self.describe_start(last_end.as_deref()));
             let (why, was_attached) = self.run_once(program, &stop).await;
             if stop.is_cancelled() {
                 tracing::debug!(account = self.name, why, "the program of the channel has ended");
@@ -120,8 +121,9 @@ impl ChildSupervisor {
                 backoff.reset_delay();
             }
             let pause = backoff.next_wait();
-            let why = format!("{why}; it is started again in {:.1} s", pause.as_secs_f64());
-            self.is_down(&why);
+            let next = format_time(self.clock.now().after(pause));
+            self.is_down(&format!("{why}; it is started again at {next}"));
+            last_end = Some(why);
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = self.clock.sleep(pause) => {}
@@ -133,6 +135,16 @@ impl ChildSupervisor {
     pub(super) fn is_down(&self, why: &str) {
         tracing::warn!(account = self.name, why, "the channel is down");
         self.explain_end(why);
+    }
+
+    /// Describes a program that was started and has not attached yet, with the end of the one before.
+    fn describe_start(&self, last_end: Option<&str>) -> String {
+        let limit = format_time(self.clock.now().after(ATTACHING));
+        let before = last_end.map(|why| format!(". Before that start: {why}")).unwrap_or_default();
+        format!(
+            "the program was started, and has not attached yet; if it does not, it is killed and \
+             started again at {limit}{before}"
+        )
     }
 
     fn explain_end(&self, why: &str) {
@@ -252,6 +264,14 @@ impl ChildSupervisor {
             "the program of the channel still runs {} s after the end of its streams; killing it",
             STOPPING.as_secs()
         );
+    }
+}
+
+/// Formats the time of day of a moment.
+fn format_time(at: Timestamp) -> String {
+    match jiff::Timestamp::from_millisecond(at.0) {
+        Ok(moment) => moment.strftime("%H:%M:%S UTC").to_string(),
+        Err(_) => at.0.to_string(),
     }
 }
 

@@ -125,11 +125,19 @@ async fn run_starts_the_program_again_and_explains_its_end() {
     assert!(
         why.starts_with(
             "the program ended with exit code 3; its last line was: no such server; it is started \
-             again in "
+             again at 00:0"
         ),
         "{why}"
     );
     let program = supervised.program().await;
+    let Health::Down(again) = supervised.channel.health() else { panic!("it is up") };
+    assert!(
+        again.contains(
+            "has not attached yet; if it does not, it is killed and started again at 00:0"
+        )
+    );
+    let before = ". Before that start: the program ended with exit code 3; its last line was: no such server";
+    assert!(again.ends_with(before), "{again}");
     let missing = SandboxError::NoProgram("irc".to_owned());
     program.exit.send(Err(missing)).unwrap();
     drop((program.stdout, program.stderr));
