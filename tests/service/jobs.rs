@@ -77,7 +77,7 @@ async fn sends(platform: &TelegramFake, part: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn job_from_telegram_shows_its_progress_in_one_message_that_becomes_the_summary() {
+async fn job_from_telegram_shows_its_progress_in_one_message_that_the_summary_replaces() {
     let (platform, permits) = (TelegramFake::start(TOKEN).await, held());
     let model = builder(permits.clone()).await;
     let home =
@@ -97,13 +97,17 @@ async fn job_from_telegram_shows_its_progress_in_one_message_that_becomes_the_su
     sends(&platform, "Allowed by ").await;
     assert_eq!(pull_requests(&home), 1);
 
-    let sent = platform.sent();
-    assert_eq!(sent.len(), 3, "{sent:?}");
+    // The summary is a new message, because an edit notifies nobody.
+    let (progress, sent): (Vec<_>, Vec<_>) =
+        platform.sent().into_iter().partition(|one| one.deleted);
+    assert_eq!((progress.len(), sent.len()), (1, 3), "{progress:?} {sent:?}");
     let job = sent.iter().find(|one| one.text.starts_with("Added b.")).unwrap();
+    assert_eq!(job.edits, [""; 0]);
     for part in ["Branch: avocet/job-1-add-b, begun at main", " add b\n", "Files changed: b.txt"] {
         assert!(job.text.contains(part), "{part:?} is not in {}", job.text);
     }
-    assert!(job.edits.iter().any(|edit| edit.contains("waiting for an approval")), "{job:?}");
+    let mut states = progress[0].edits.iter().chain([&progress[0].text]);
+    assert!(states.any(|state| state.contains("waiting for an approval")), "{progress:?}");
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
     assert_eq!(platform.refusals(), vec![]);

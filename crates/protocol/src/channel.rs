@@ -119,6 +119,13 @@ pub trait Channel: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Returns `true` if a message with this content notifies somebody whom an edit would not. The
+    /// growing answer is then removed, and the answer is a new message.
+    fn notifies(&self, content: &Content) -> bool {
+        let _ = content;
+        false
+    }
+
     /// Returns `true` if the chat may show a growing answer by [`Self::show_draft`].
     fn shows_drafts(&self, chat: &ChatAddress) -> bool {
         let _ = chat;

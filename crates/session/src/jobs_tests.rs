@@ -27,12 +27,12 @@ fn request(limits: JobLimits) -> JobRequest {
     }
 }
 
-async fn submit(harness: &SessionHarness, limits: JobLimits) -> SubmittedJob {
+pub(super) async fn submit(harness: &SessionHarness, limits: JobLimits) -> SubmittedJob {
     harness.sessions.jobs().submit_job(request(limits)).await.unwrap()
 }
 
 /// Waits until the job has this state.
-async fn reaches(harness: &SessionHarness, id: JobId, state: JobState) -> JobStatus {
+pub(super) async fn reaches(harness: &SessionHarness, id: JobId, state: JobState) -> JobStatus {
     loop {
         let job = harness.sessions.jobs().find_job(id).await.unwrap().unwrap();
         if job.state == state {

@@ -8,6 +8,7 @@
 //! a child that is waited for         a line in the message of the root turn (`board.rs`)
 //! a task in the background           a message of its own (`progress.rs`)
 //! a child of such a task             nothing
+//! a schedule's turn, or its child     nothing: its report arrives as a message that notifies
 //!
 //! TurnEvent -> PreviewDraft | JobDraft -> text -> PreviewParts -> PartUpdate -> Screen -> chat
 //!              when and what to show             which message       one at a time
@@ -43,7 +44,7 @@ use std::time::Duration;
 
 use avocet_protocol::channel::Channel;
 use avocet_protocol::chat::{ChatAddress, LoggedInbound};
-use avocet_protocol::clock::{Clock, Timestamp};
+use avocet_protocol::clock::Clock;
 use avocet_protocol::ids::TurnId;
 use avocet_protocol::store::Preview as ShownPreview;
 use avocet_protocol::store::{LineageTurn, task_name};
@@ -58,7 +59,7 @@ use crate::turn_facts::asker;
 use board::BoardPreview;
 use board::TaskBoards;
 use draft::PreviewDraft;
-use job::JobDraft;
+use job::{JobDraft, cost_so_far};
 use parts::{PartUpdate, PreviewParts};
 pub(crate) use progress::{EndingProgress, LastProgress};
 use progress::{ProgressMessages, ProgressPreview, end_progress, find_progress};
@@ -148,7 +149,9 @@ impl TurnDisplay {
             }
         });
         // Subscribes before the work begins, so that no event is missed.
-        let preview = channel.capabilities().preview_interval.and_then(|interval| {
+        let is_watched = is_task || to.message.session.schedule().is_none();
+        let interval = channel.capabilities().preview_interval.filter(|_| is_watched);
+        let preview = interval.and_then(|interval| {
             // A job changes its message later, and several turns share the message of a board.
             let may_draft = job.is_none() && matches!(turn.origin, Origin::Messages(_));
             let screen =
@@ -240,12 +243,6 @@ impl TurnDisplay {
             }
         }
     }
-}
-
-/// Returns the cost of a turn and its children so far, as text.
-async fn cost_of(parts: &SessionParts, turn: TurnId, to: &LoggedInbound) -> String {
-    let spent = parts.ledger.spent(Some(turn), &to.message.session, Timestamp(0)).await;
-    spent.map_or_else(|_| "cost unknown".to_owned(), |spending| spending.turn.price())
 }
 
 /// Sends typing notifications, at once and at intervals.
@@ -401,7 +398,7 @@ impl<'l> PreviewWriter<'l> {
         let text = match &mut self.draft {
             TurnDraft::Answer(draft) => draft.next_text(now),
             TurnDraft::Job(draft) => {
-                let cost = cost_of(self.screen.parts, self.screen.turn, self.screen.to).await;
+                let cost = cost_so_far(self.screen.parts, self.screen.turn, self.screen.to).await;
                 draft.next_line(now, &cost)
             }
         };

@@ -45,6 +45,8 @@ mod memories;
 mod models;
 #[path = "mode_tests.rs"]
 mod modes;
+#[path = "notifying_tests.rs"]
+mod notifying;
 #[path = "options_tests.rs"]
 mod options;
 #[path = "people_tests.rs"]

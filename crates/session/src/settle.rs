@@ -140,6 +140,7 @@ impl Settler {
             }
         };
         settlement.spent = meter.take();
+        settlement.removes_preview |= self.needs_new_message(turn, settlement.reply.as_ref());
         let progress = match &settlement.reply {
             Some(reply) => self.display.find_progress(turn, &reply.address).await,
             None => None,
@@ -187,6 +188,16 @@ impl Settler {
         let event = TurnEvent::Ended { turn: Some(turn.id), messages, outcome: settlement.outcome };
         self.parts.events.emit(&turn.session, event);
         Ok(if more { LaneWork::Open } else { LaneWork::None })
+    }
+
+    /// Returns `true` if a reply has to notify people who do something else meanwhile. An edit of the
+    /// preview would notify nobody.
+    fn needs_new_message(&self, turn: &TurnRecord, reply: Option<&Planned>) -> bool {
+        let Some((reply, first)) = reply.and_then(|it| Some((it, it.chunks.first()?))) else {
+            return false;
+        };
+        let channel = self.parts.channels.channel_of(&reply.address);
+        turn.session.job().is_some() || channel.is_some_and(|channel| channel.notifies(first))
     }
 
     /// Plans the end of a turn, or its pause.

@@ -306,6 +306,10 @@ impl Channel for FakeChannel {
         self.closed.lock().contains(chat)
     }
 
+    fn notifies(&self, content: &Content) -> bool {
+        content.notifies.is_some() || content.text.contains("@ann")
+    }
+
     fn is_refused(&self) -> bool {
         self.refused.load(Ordering::SeqCst)
     }

@@ -103,6 +103,10 @@ impl Channel for Discord {
         send::channel_or_user(chat).is_some_and(|id| self.closed_chats.contains(id.into()))
     }
 
+    fn notifies(&self, content: &Content) -> bool {
+        self.pings(content) || self.mentioned(content).is_some()
+    }
+
     fn max_file_bytes(&self, chat: &ChatAddress) -> Option<u64> {
         Some(self.uploads.max_bytes(chat.chat.as_str().parse().ok()))
     }

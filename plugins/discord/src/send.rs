@@ -8,7 +8,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use avocet_protocol::channel::SendError;
-use avocet_protocol::chat::{ChatAddress, Delivery, Receipt};
+use avocet_protocol::chat::{ChatAddress, Content, Delivery, Receipt};
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::PlatformId;
 use reqwest::Method;
@@ -151,8 +151,8 @@ impl Discord {
     ) -> Result<SentMessage, SendError> {
         self.rest.limits.check(channel_id, self.clock.elapsed())?;
         let nonce = Nonce::String(nonce);
-        let pings = self.pings(delivery);
-        let mentioned = self.mentioned(delivery);
+        let pings = self.pings(&delivery.content);
+        let mentioned = self.mentioned(&delivery.content);
         let message = compose::draft(delivery, text, pings, mentioned);
         let message = message.nonce(nonce).enforce_nonce(true);
         let reference = self.reference(channel_id, delivery);
@@ -178,23 +178,23 @@ impl Discord {
 
     /// Returns `true` if the author of the message replied to is notified: of a question, and of an
     /// answer that took long.
-    fn pings(&self, delivery: &Delivery) -> bool {
-        let replied = delivery.content.reply_to.as_ref().and_then(convert::message_of);
+    pub(crate) fn pings(&self, content: &Content) -> bool {
+        let replied = content.reply_to.as_ref().and_then(convert::message_of);
         let Some(replied) = replied.filter(|_| self.settings.ping) else { return false };
         let written = Timestamp(replied.created_at().unix_timestamp() * 1000);
         let is_late = written.until(self.clock.now()) >= PINGS_AFTER;
-        is_late || !delivery.content.choices.is_empty()
+        is_late || !content.choices.is_empty()
     }
 
     /// Returns the person whom the text mentions, because there is no message of theirs to reply to: the
     /// asker of a scheduled task or a job in a channel.
-    fn mentioned(&self, delivery: &Delivery) -> Option<UserId> {
-        let user = delivery.content.notifies.as_ref().filter(|_| self.settings.ping)?;
+    pub(crate) fn mentioned(&self, content: &Content) -> Option<UserId> {
+        let user = content.notifies.as_ref().filter(|_| self.settings.ping)?;
         user.as_str().parse().ok()
     }
 
     fn message_text(&self, delivery: &Delivery, repeat: bool) -> String {
-        compose::text_with_mention(&delivery.content, repeat, self.mentioned(delivery))
+        compose::text_with_mention(&delivery.content, repeat, self.mentioned(&delivery.content))
     }
 
     /// Notes that a message was sent, and the end of the channel's limit.

@@ -219,7 +219,7 @@ pub struct Settlement {
     /// attempt before.
     pub start_send: bool,
     /// `true` to remove the messages of the turn's preview instead of making them the reply. The
-    /// chat has the answer already, or does not need it.
+    /// chat has the answer already, does not need it, or gets it as a new message that notifies.
     pub removes_preview: bool,
 }
 

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use avocet_protocol::ids::JobId;
+use avocet_protocol::chat::LoggedInbound;
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{JobId, TurnId};
 use avocet_protocol::tool::WaitKind;
 use avocet_protocol::turn::TurnEvent;
 
 use super::words::awaited_event;
+use crate::SessionParts;
 use crate::job_plan::ShownJob;
 
 /// The state of the line. Times are those of `Clock::elapsed`.
@@ -87,6 +90,12 @@ impl JobDraft {
 /// Returns the line of a job that waits.
 pub(super) fn waiting_line(id: JobId, kind: WaitKind) -> String {
     format!("Job {id} is waiting for {}", awaited_event(kind))
+}
+
+/// Returns the cost of a turn and its children so far, as text.
+pub(super) async fn cost_so_far(parts: &SessionParts, turn: TurnId, to: &LoggedInbound) -> String {
+    let spent = parts.ledger.spent(Some(turn), &to.message.session, Timestamp(0)).await;
+    spent.map_or_else(|_| "cost unknown".to_owned(), |spending| spending.turn.price())
 }
 
 #[cfg(test)]

@@ -74,6 +74,7 @@ async fn ping_notifies_only_the_asker_and_only_of_a_late_answer() {
         let reply_to = Some(format!("m{said}").parse().unwrap());
         let text = Content::text("Long, <@77> and @everyone.");
         let chunk = Content { reply_to, ..world.discord.plan(&text).remove(0) };
+        assert_eq!(world.discord.notifies(&chunk), notified == 1, "{ping} {minutes}");
         world.discord.deliver(&nth(1, world.channel, chunk)).await.unwrap();
         assert_eq!(world.platform.mentioned().len(), notified, "{ping} {minutes}");
         let allowed = &world.platform.requests(Route::CreateMessage)[0].body["allowed_mentions"];
@@ -88,6 +89,7 @@ async fn ping_mentions_the_asker_of_an_answer_without_a_message() {
         let notifies = Some(ANN.to_string().parse().unwrap());
         let text = "Tea time, <@88> and @everyone. ".repeat(150);
         let reply = Content { notifies, ..Content::text(text) };
+        assert_eq!(world.discord.notifies(&reply), ping);
         for (number, mut chunk) in (1..).zip(world.discord.plan(&reply)) {
             chunk.notifies = reply.notifies.clone().filter(|_| number == 1);
             world.discord.deliver(&nth(number, world.channel, chunk)).await.unwrap();
