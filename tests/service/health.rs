@@ -82,7 +82,7 @@ async fn doctor_takes_an_answer_as_proof_of_the_key_if_the_list_of_models_is_pub
     let (_, found) = json(&home, &["doctor"]).await;
     let unchecked = check(&found, "providers", "fake/good");
     assert_eq!(unchecked["state"], "fair", "{found}");
-    assert!(unchecked["says"].as_str().unwrap().contains("the first message will show"), "{found}");
+    assert!(unchecked["says"].as_str().unwrap().contains("its key is untested"), "{found}");
     let chat = AttachedChat::join(&home, "ann").await;
     chat.ask("hello").await;
     chat.reply().await;

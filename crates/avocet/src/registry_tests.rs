@@ -7,7 +7,9 @@ use avocet_channel_kit::GroupConfig;
 use avocet_config::{ConfigDocument, ConfigError, ConfigSettings, ProfileKeys, keys, schema};
 use avocet_external::ExternalGroup;
 use avocet_http::{HookConfig, HttpConfig, HttpToken};
-use avocet_llm::{EmbeddingsConfig, ModelConfig, OpenAiConfig, SpeechConfig, TranscriptionConfig};
+use avocet_llm::{
+    AudioHealth, EmbeddingsConfig, ModelConfig, OpenAiConfig, SpeechConfig, TranscriptionConfig,
+};
 use avocet_mcp::McpServerConfig;
 use avocet_protocol::clock::Clock;
 use avocet_supervise::SystemClock;
@@ -255,7 +257,9 @@ fn check_error_names_the_line_of_an_invalid_value() {
     assert!(error.contains(says) && error.contains('3'), "{error}");
     let off = parse("");
     let settings = off.table("").unwrap();
-    let off = super::make_transcriber(&off, &settings, Arc::new(ManualClock::default())).unwrap();
+    let clock = Arc::new(ManualClock::default());
+    let health = Arc::new(AudioHealth::new(clock.clone()));
+    let off = super::make_transcriber(&off, &settings, clock, health).unwrap();
     assert!(off.is_none());
 }
 

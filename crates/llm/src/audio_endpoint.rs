@@ -8,9 +8,10 @@ use std::time::Duration;
 use avocet_net::{FormData, HttpClient, HttpResponse, NetError};
 use avocet_protocol::clock::{Clock, within};
 use avocet_protocol::model::{AudioError, decode_json};
-use avocet_text::Secret;
+use avocet_text::{Secret, nearest};
 use serde_json::Value;
 
+use crate::audio_health::AudioHealth;
 use crate::detail::{clean_detail, error_text};
 use crate::provider::{AllowedReach, OPENAI_PATHS, check_base_url};
 
@@ -18,6 +19,8 @@ use crate::provider::{AllowedReach, OPENAI_PATHS, check_base_url};
 pub(crate) const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 /// Maximum bytes that are read of an error.
 const MAX_ERROR: usize = 64 * 1024;
+/// Maximum bytes that are read of a list of models or voices.
+const MAX_LIST: usize = 1024 * 1024;
 
 /// The server of a table, as the table describes it.
 #[derive(Debug, Clone)]
@@ -30,6 +33,8 @@ pub(crate) struct AudioServer {
     pub(crate) api_key: Option<Secret>,
     /// The server's name of the model.
     pub(crate) model: String,
+    /// The server's name of the voice; `None` if the API has no voices.
+    pub(crate) voice: Option<String>,
     /// Timeout in seconds until the end of the answer.
     pub(crate) total_seconds: u64,
     /// `true` if requests go to public addresses only.
@@ -56,12 +61,31 @@ impl AudioServer {
     }
 }
 
+/// The result of a check of a server for audio.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AudioProbe {
+    /// The server has shown a list to this key. These names of the table are in its lists: `model`,
+    /// `voice`.
+    Listed(Vec<&'static str>),
+    /// A list of the server lacks the name of this key of the table.
+    Missing {
+        /// `model` or `voice`.
+        key: &'static str,
+        /// The most similar name in the list.
+        nearest: Option<String>,
+    },
+    /// The server answers, and has no list.
+    NoList,
+}
+
 /// A server that takes requests for audio.
 #[derive(Debug)]
 pub struct AudioEndpoint {
     server: AudioServer,
     http: HttpClient,
     clock: Arc<dyn Clock>,
+    /// The record of the outcomes of requests, if somebody reads it.
+    health: Option<Arc<AudioHealth>>,
 }
 
 impl AudioEndpoint {
@@ -74,7 +98,12 @@ impl AudioEndpoint {
             AllowedReach::Everywhere => HttpClient::new(),
             AllowedReach::PublicOnly => HttpClient::with_public_only(&BTreeMap::new()),
         };
-        Ok(Self { server, http: http?, clock })
+        Ok(Self { server, http: http?, clock, health: None })
+    }
+
+    /// Records the outcomes of requests there.
+    pub(crate) fn record_in(&mut self, health: Arc<AudioHealth>) {
+        self.health = Some(health);
     }
 
     /// Returns the server's name of the model.
@@ -82,20 +111,41 @@ impl AudioEndpoint {
         &self.server.model
     }
 
-    /// Checks the key with the list of models. Returns `false` if the endpoint has no such list.
+    /// Checks the key, the model and the voice with the lists of models and voices, which cost
+    /// nothing. Many servers have neither.
     ///
     /// # Errors
     /// The reason why the endpoint is unusable.
-    pub async fn probe_endpoint(&self) -> Result<bool, String> {
+    pub async fn probe_endpoint(&self) -> Result<AudioProbe, String> {
+        let AudioServer { model, voice, .. } = &self.server;
+        let lists = [("model", "models", Some(model)), ("voice", "audio/voices", voice.as_ref())];
+        let (mut has_list, mut listed) = (false, Vec::new());
+        for (key, path, name) in lists {
+            let Some(name) = name else { continue };
+            let Some(names) = self.list_names(path).await? else { continue };
+            has_list = true;
+            if names.iter().any(|known| known == name) {
+                listed.push(key);
+            } else if !names.is_empty() {
+                let nearest = nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
+                return Ok(AudioProbe::Missing { key, nearest });
+            }
+        }
+        Ok(if has_list { AudioProbe::Listed(listed) } else { AudioProbe::NoList })
+    }
+
+    /// Returns the names in a list of the server; `None` if it has no such list.
+    async fn list_names(&self, path: &str) -> Result<Option<Vec<String>>, String> {
         let bearer = self.bearer_header();
-        let answer =
-            self.http.get(&self.url_of("models"), &bearer_headers(bearer.as_deref())).await;
+        let answer = self.http.get(&self.url_of(path), &bearer_headers(bearer.as_deref())).await;
         let answer = answer.map_err(|error| self.clean_text(&error.to_string()))?;
         match answer.status() {
-            200 => Ok(true),
-            404 | 405 | 501 => Ok(false),
-            _ => Err(self.error_from_refusal(answer).await.to_string()),
+            200 => {}
+            404 | 405 | 501 => return Ok(None),
+            _ => return Err(self.error_from_refusal(answer).await.to_string()),
         }
+        let body = answer.read_text(MAX_LIST).await.unwrap_or_default();
+        Ok(Some(names_in_list(&decode_json(body.as_bytes()).unwrap_or_default())))
     }
 
     /// Runs a request within the time limit of the table.
@@ -108,10 +158,14 @@ impl AudioEndpoint {
     ) -> Result<T, AudioError> {
         let AudioServer { table, total_seconds: seconds, .. } = &self.server;
         let limit = Duration::from_secs(*seconds);
-        within(self.clock.as_ref(), limit, request).await.unwrap_or_else(|_| {
+        let answered = within(self.clock.as_ref(), limit, request).await.unwrap_or_else(|_| {
             let why = format!("the {table} endpoint did not answer within {seconds} s");
             Err(AudioError::Failed(why))
-        })
+        });
+        if let Some(health) = &self.health {
+            health.note_outcome(table, answered.as_ref().map(|_| ()));
+        }
+        answered
     }
 
     /// Posts JSON. Returns when a successful answer begins.
@@ -189,6 +243,18 @@ impl AudioEndpoint {
     fn clean_text(&self, text: &str) -> String {
         clean_detail(text, self.server.api_key.as_ref())
     }
+}
+
+/// Returns the names in a list of models or voices: `{"data": [{"id": ...}]}` as OpenAI has it, a list
+/// `models` or `voices`, or a bare list. An entry is a name, or an object with it.
+fn names_in_list(list: &Value) -> Vec<String> {
+    let entries = ["data", "models", "voices"].iter().find_map(|key| list[key].as_array());
+    let entries = entries.or_else(|| list.as_array()).into_iter().flatten();
+    let name = |entry: &Value| {
+        let named = ["id", "voice_id", "name"].iter().find_map(|key| entry[key].as_str());
+        entry.as_str().or(named).map(str::to_owned)
+    };
+    entries.filter_map(name).collect()
 }
 
 fn bearer_headers(bearer: Option<&str>) -> Vec<(&str, &str)> {

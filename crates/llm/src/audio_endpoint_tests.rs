@@ -3,7 +3,7 @@
 
 use avocet_protocol::model::{Recording, Speak, Transcribe};
 use avocet_testkit::ManualClock;
-use avocet_testkit::http::{Piece, whole};
+use avocet_testkit::http::{HttpFake, Piece, whole};
 use avocet_testkit::openai::KEY;
 use avocet_testkit::speech::{SpeechFake, opus};
 use avocet_testkit::transcription::TranscriptionFake;
@@ -94,7 +94,7 @@ impl SharedKeys {
         endpoint.transcribe(recording).await.map(|text| assert_eq!(text, "Buy bread."))
     }
 
-    async fn probe(self, table: &str) -> Result<bool, String> {
+    async fn probe(self, table: &str) -> Result<AudioProbe, String> {
         let clock: Arc<ManualClock> = Arc::default();
         let endpoint: AudioEndpoint = match table {
             "speech" => SpeechEndpoint::new(self.speech(), clock).unwrap().into(),
@@ -237,9 +237,72 @@ async fn audio_probe_accepts_a_server_without_a_list_of_models() {
     for table in TABLES {
         let fake = AudioFake::start(table).await;
         // The fake has the path of its API only.
-        assert_eq!(SharedKeys::of(&fake).probe(table).await, Ok(false), "{table}");
+        assert_eq!(SharedKeys::of(&fake).probe(table).await, Ok(AudioProbe::NoList), "{table}");
         let unreachable =
             SharedKeys { base_url: "http://127.0.0.1:1/v1".to_owned(), ..SharedKeys::of(&fake) };
         assert!(unreachable.probe(table).await.is_err(), "{table}");
     }
+}
+
+#[tokio::test]
+async fn audio_probe_looks_for_the_names_in_the_lists_of_the_server() {
+    let json = [("content-type", "application/json")];
+    let listed = |names: &[&'static str]| Ok(AudioProbe::Listed(names.to_vec()));
+    let missing = |key, nearest: Option<&str>| {
+        Ok(AudioProbe::Missing { key, nearest: nearest.map(str::to_owned) })
+    };
+    let good = r#"{"data": [{"id": "gpt-4o-mini-tts"}, {"id": "whisper-1"}]}"#;
+    let voices = |list: &'static str| Some((200, list));
+    let cases = [
+        ("transcription", (200, good), None, listed(&["model"])),
+        (
+            "transcription",
+            (200, r#"{"models": ["whisper-2"]}"#),
+            None,
+            missing("model", Some("whisper-2")),
+        ),
+        ("transcription", (200, "{}"), None, listed(&[])),
+        ("transcription", (404, "{}"), voices(r#"["alloy"]"#), Ok(AudioProbe::NoList)),
+        ("speech", (200, good), None, listed(&["model"])),
+        ("speech", (200, good), voices(r#"{"voices": ["alloy"]}"#), listed(&["model", "voice"])),
+        ("speech", (404, ""), voices(r#"[{"voice_id": "alloy"}]"#), listed(&["voice"])),
+        ("speech", (200, good), voices(r#"[{"name": "af_sky"}]"#), missing("voice", None)),
+    ];
+    for (table, models, voices, expected) in cases {
+        let server = HttpFake::start(move |request| {
+            let answer = match request.path.as_str() {
+                "/v1/models" => Some(models),
+                "/v1/audio/voices" => voices,
+                _ => None,
+            };
+            let (status, body) = answer.unwrap_or((404, ""));
+            whole(status, &json, body)
+        })
+        .await;
+        let keys = SharedKeys {
+            base_url: format!("http://{}/v1", server.address()),
+            api_key: None,
+            total_seconds: 30,
+            untrusted: false,
+        };
+        assert_eq!(keys.probe(table).await, expected, "{table} {models:?} {voices:?}");
+    }
+}
+
+#[tokio::test]
+async fn audio_health_keeps_the_last_outcomes_of_a_table() {
+    let clock: Arc<ManualClock> = Arc::default();
+    let health = Arc::new(AudioHealth::new(clock.clone()));
+    let fake = SpeechFake::start().await;
+    let fails = SpeechFake::answering(whole(503, &[], "overloaded")).await;
+    for (url, failures) in [(fails.base_url(), 1), (fake.base_url(), 0), (fails.base_url(), 1)] {
+        let api_key = Some(Secret::new(KEY.to_owned()));
+        let config = SpeechConfig { base_url: url, api_key, ..SpeechConfig::default() };
+        let mut speech = SpeechEndpoint::new(config, clock.clone()).unwrap();
+        speech.record_in(health.clone());
+        drop(speech.speak("Hello.").await);
+        assert_eq!(health.last_exchanges("speech").failures_in_a_row(), failures);
+    }
+    assert!(health.last_exchanges("speech").success.is_some());
+    assert_eq!(health.last_exchanges("transcription").success, None);
 }

@@ -9,6 +9,7 @@ mod acme_tests;
 mod answer_schema;
 mod anthropic;
 mod audio_endpoint;
+mod audio_health;
 #[cfg(feature = "testing")]
 pub mod benching;
 mod body;
@@ -58,7 +59,8 @@ mod visible;
 mod wire_json;
 
 pub use anthropic::{AnthropicConfig, AnthropicModel};
-pub use audio_endpoint::AudioEndpoint;
+pub use audio_endpoint::{AudioEndpoint, AudioProbe};
+pub use audio_health::AudioHealth;
 pub use chain::ModelChain;
 pub use cool_down::CoolDowns;
 pub use dialected::DialectModel;

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::audio_endpoint::{AudioEndpoint, AudioServer, OPENAI_BASE_URL};
+use crate::audio_health::AudioHealth;
 
 /// Maximum characters of a text (OpenAI API reference, "Create speech").
 const MAX_CHARACTERS: usize = 4096;
@@ -107,6 +108,7 @@ impl SpeechConfig {
             base_url: self.base_url.clone(),
             api_key: self.api_key.clone(),
             model: self.model.clone(),
+            voice: Some(self.voice.clone()),
             total_seconds: self.total_seconds,
             is_untrusted: self.untrusted,
             keys_of_request: Some("model and voice"),
@@ -129,6 +131,11 @@ impl SpeechEndpoint {
     pub fn new(config: SpeechConfig, clock: Arc<dyn Clock>) -> Result<Self, NetError> {
         let audio = AudioEndpoint::new(config.audio_server(), clock)?;
         Ok(Self { config, audio })
+    }
+
+    /// Records the outcomes of requests, for checks.
+    pub fn record_in(&mut self, health: Arc<AudioHealth>) {
+        self.audio.record_in(health);
     }
 
     /// Returns the configured mode of chats without a choice of their own.

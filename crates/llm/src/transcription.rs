@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::audio_endpoint::{AudioEndpoint, AudioServer, OPENAI_BASE_URL};
+use crate::audio_health::AudioHealth;
 
 /// Maximum size of a recording, in bytes (OpenAI API reference, "Create transcription").
 const MAX_BYTES: usize = 25 * 1024 * 1024;
@@ -68,6 +69,7 @@ impl TranscriptionConfig {
             base_url: self.base_url.clone(),
             api_key: self.api_key.clone(),
             model: self.model.clone(),
+            voice: None,
             total_seconds: self.total_seconds,
             is_untrusted: self.untrusted,
             keys_of_request: None,
@@ -90,6 +92,11 @@ impl TranscriptionEndpoint {
     pub fn new(config: TranscriptionConfig, clock: Arc<dyn Clock>) -> Result<Self, NetError> {
         let audio = AudioEndpoint::new(config.audio_server(), clock)?;
         Ok(Self { language: config.language, audio })
+    }
+
+    /// Records the outcomes of requests, for checks.
+    pub fn record_in(&mut self, health: Arc<AudioHealth>) {
+        self.audio.record_in(health);
     }
 
     async fn request_transcript(&self, recording: Recording) -> Result<String, AudioError> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_gateway::{Client, ClientError, Doctor, ShowStatus};
+use avocet_llm::AudioHealth;
 use avocet_outbox::ChannelRegistry;
 use avocet_protocol::clock::within;
 use avocet_protocol::daemon::{Check, CheckState, Checkup, DaemonStatus};
@@ -171,6 +172,7 @@ async fn of_this_process(context: &CommandContext, offline: bool) -> Result<Chec
         mcp: None,
         is_daemon: false,
         exporter: None,
+        audio: Arc::new(AudioHealth::new(context.clock.clone())),
         clock: context.clock.clone(),
         configuration,
     };

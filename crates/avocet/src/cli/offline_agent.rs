@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use avocet_agent::{AgentLogs, AgentLoop, JobPlan, TurnContext};
 use avocet_bus::Bus;
+use avocet_llm::AudioHealth;
 use avocet_outbox::{ChannelRegistry, Deliverer};
 use avocet_protocol::store::{Jobs, LineageTurn, SessionStatus, Turns};
 use avocet_protocol::tool::ChildMode;
@@ -136,6 +137,7 @@ async fn agent_parts(
         events: Arc::new(Events::default()),
         running: Arc::new(RunningTurns::new(clock.clone())),
         editors: Arc::default(),
+        audio: Arc::new(AudioHealth::new(clock.clone())),
         clock: clock.clone(),
     };
     Ok(AgentParts {

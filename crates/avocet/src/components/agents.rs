@@ -14,7 +14,6 @@ use avocet_agent::{
 use avocet_config::{AgentDefaults, AgentProfile, AgentTools, DEFAULT};
 use avocet_gateway::AgentSummary;
 use avocet_jobs::ZoneCalendar;
-use avocet_protocol::clock::Clock;
 use avocet_protocol::model::{ConvertPicture, Model, Models as ModelsPort, NoModel};
 use avocet_protocol::tool::{PromptFile, Toolbox};
 use avocet_session::{
@@ -30,7 +29,6 @@ use crate::components::models::Models;
 use crate::components::policy;
 use crate::components::ports::DaemonPorts;
 use crate::components::prompt_file::OperatorPrompt;
-use crate::components::shell::Shells;
 use crate::components::web::{make_web, named_hosts};
 use crate::components::workspaces::{OpenWorkspace, named_in_chat, session_binding};
 use crate::configuration::{Agent as AgentPlace, Configuration};
@@ -80,14 +78,14 @@ impl AgentParts {
 /// Returns the settings for attachments.
 pub(crate) fn attachment_settings(
     configuration: &Configuration,
-    shells: &Shells,
-    clock: &Arc<dyn Clock>,
+    ports: &DaemonPorts,
 ) -> Result<Attachments, Failure> {
     let Configuration { document, settings, .. } = configuration;
+    let DaemonPorts { shells, clock, audio, .. } = ports;
     let convert = shells.picture_converter(configuration.picture_directory());
     Ok(Attachments {
         convert: convert.map(|convert| Arc::new(convert) as Arc<dyn ConvertPicture>),
-        transcribe: registry::make_transcriber(document, settings, clock.clone())?,
+        transcribe: registry::make_transcriber(document, settings, clock.clone(), audio.clone())?,
         max_bytes: settings.attachments.max_megabytes.saturating_mul(1024 * 1024),
     })
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use avocet_llm::AudioHealth;
 use avocet_mcp::McpClient;
 use avocet_outbox::ChannelRegistry;
 use avocet_protocol::channel::{ChannelWebhook, Health};
@@ -54,6 +55,7 @@ pub(crate) struct Examiner {
     pub(crate) is_daemon: bool,
     /// `None` without a daemon, or if no traces are exported.
     pub(crate) exporter: Option<Arc<TelemetryExporter>>,
+    pub(crate) audio: Arc<AudioHealth>,
     pub(crate) clock: Arc<dyn Clock>,
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use avocet_agent::AgentLogs;
 use avocet_bus::Bus;
 use avocet_gateway::AttachedEditors;
+use avocet_llm::AudioHealth;
 use avocet_mcp::McpClient;
 use avocet_outbox::{ChannelRegistry, Deliverer};
 use avocet_protocol::clock::Clock;
@@ -37,5 +38,7 @@ pub(crate) struct DaemonPorts {
     pub(crate) events: Arc<Events>,
     pub(crate) running: Arc<RunningTurns>,
     pub(crate) editors: Arc<AttachedEditors>,
+    /// The last requests to the servers for audio.
+    pub(crate) audio: Arc<AudioHealth>,
     pub(crate) clock: Arc<dyn Clock>,
 }

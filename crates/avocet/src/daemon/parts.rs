@@ -7,6 +7,7 @@ use avocet_agent::AgentLogs;
 use avocet_bus::WakeReceiver;
 use avocet_gateway::Gateway;
 use avocet_http::HttpListener;
+use avocet_llm::AudioHealth;
 use avocet_outbox::Deliverer;
 use avocet_protocol::clock::Clock;
 use avocet_session::{Events, RetryingLedger, RetryingLog, RunningTurns};
@@ -91,6 +92,7 @@ impl DaemonParts {
             events: Arc::new(Events::default()),
             running,
             editors: Arc::default(),
+            audio: Arc::new(AudioHealth::new(clock.clone())),
             store,
             clock,
         };

@@ -298,11 +298,12 @@ impl Reloader {
         } else {
             self.parts.examiner.now().models.clone()
         };
-        let DaemonPorts { store, shells, .. } = &self.parts.agent_parts.ports;
+        let ports = &self.parts.agent_parts.ports;
+        let store = &ports.store;
         let parts = AgentParts {
             configuration: configuration.clone(),
             models: models.clone(),
-            attachments: attachment_settings(configuration, shells, clock)?,
+            attachments: attachment_settings(configuration, ports)?,
             ..self.parts.agent_parts.clone()
         };
         Ok(NewParts {

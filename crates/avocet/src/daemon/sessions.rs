@@ -33,7 +33,7 @@ pub(super) fn session_parts(
         otherwise: context.otherwise,
         configuration: configuration.clone(),
         models: models.clone(),
-        attachments: attachment_settings(configuration, &ports.shells, clock)?,
+        attachments: attachment_settings(configuration, ports)?,
         kept: KeptByAgents::default(),
     };
     let session_parts = SessionParts {
@@ -59,6 +59,7 @@ pub(super) fn session_parts(
             &configuration.document,
             &configuration.settings,
             clock.clone(),
+            ports.audio.clone(),
         )?,
         clock: clock.clone(),
     };

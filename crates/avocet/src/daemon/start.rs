@@ -259,6 +259,7 @@ fn make_examiner(parts: &DaemonParts) -> Examiner {
         mcp: Some(ports.mcp.clone()),
         is_daemon: true,
         exporter: parts.exporter.clone(),
+        audio: ports.audio.clone(),
         clock: ports.clock.clone(),
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use avocet_config::{ConfigDocument, ConfigError, ConfigSettings};
 use avocet_http::{HookConfig, HookPlan, HttpConfig, HttpPlan, hook_plans};
 use avocet_llm::{
-    EmbeddingsConfig, ServedEmbedder, SpeechConfig, SpeechEndpoint, TranscriptionConfig,
-    TranscriptionEndpoint,
+    AudioHealth, EmbeddingsConfig, ServedEmbedder, SpeechConfig, SpeechEndpoint,
+    TranscriptionConfig, TranscriptionEndpoint,
 };
 use avocet_mcp::McpServerConfig;
 use avocet_net::{BadHost, OpenedHosts};
@@ -49,14 +49,18 @@ pub(super) fn check_services(
     Ok(())
 }
 
-/// Makes the transcriber, if one is configured.
+/// Makes the transcriber, if one is configured. Its requests are recorded in `health`.
 pub(crate) fn make_transcriber(
     document: &ConfigDocument,
     settings: &ConfigSettings,
     clock: Arc<dyn Clock>,
+    health: Arc<AudioHealth>,
 ) -> Result<Option<Arc<dyn Transcribe>>, ConfigError> {
-    let transcription = transcription_endpoint(document, settings, clock)?;
-    Ok(transcription.map(|one| Arc::new(one) as Arc<dyn Transcribe>))
+    let Some(mut transcription) = transcription_endpoint(document, settings, clock)? else {
+        return Ok(None);
+    };
+    transcription.record_in(health);
+    Ok(Some(Arc::new(transcription)))
 }
 
 /// Works as [`make_transcriber`], but returns the concrete type.
@@ -78,14 +82,17 @@ fn transcription_config(
     checked_table(document, TRANSCRIPTION, is_configured, TranscriptionConfig::check_values)
 }
 
-/// Makes the settings of spoken answers, if a speaker is configured.
+/// Makes the settings of spoken answers, if a speaker is configured. Its requests are recorded in
+/// `health`.
 pub(crate) fn spoken_answers(
     document: &ConfigDocument,
     settings: &ConfigSettings,
     clock: Arc<dyn Clock>,
+    health: Arc<AudioHealth>,
 ) -> Result<Option<SpokenAnswers>, ConfigError> {
-    let speech = speech_endpoint(document, settings, clock)?;
-    Ok(speech.map(|speech| SpokenAnswers { when: speech.voice_mode(), speak: Arc::new(speech) }))
+    let Some(mut speech) = speech_endpoint(document, settings, clock)? else { return Ok(None) };
+    speech.record_in(health);
+    Ok(Some(SpokenAnswers { when: speech.voice_mode(), speak: Arc::new(speech) }))
 }
 
 /// Makes the speaker, if one is configured.

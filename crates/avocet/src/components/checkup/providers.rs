@@ -1,7 +1,9 @@
 //! Checks each provider's key and models, if possible without paying for an answer.
 
 use avocet_config::{BudgetsConfig, ConfigError};
-use avocet_llm::{AudioEndpoint, ConfiguredModel, KnownFacts, KnownModel, ProbeResult, ToolStyle};
+use avocet_llm::{
+    AudioEndpoint, AudioProbe, ConfiguredModel, KnownFacts, KnownModel, ProbeResult, ToolStyle,
+};
 use avocet_protocol::clock::within;
 use avocet_protocol::daemon::{Check, CheckState};
 use avocet_protocol::model::{Embedder as _, ModelError, ModelFacts, Models as _, thousands};
@@ -178,8 +180,9 @@ fn read(
             return Check::good(name, "the key is good; no agent uses a model of this provider");
         }
         Ok(ProbeResult::KeyUnchecked) => {
-            let says = "it answers; the first message will show whether the key is good";
-            return Check::fair(name, says, "avocet ask me hello --wait");
+            let says = "it answers; its key is untested, because the list of models is public or \
+                        missing";
+            return Check::fair(name, says, "to test it: avocet ask me hello --wait");
         }
         Ok(ProbeResult::NoModel { nearest }) => {
             let meant = nearest.map(|model| format!("; did you mean {model}?")).unwrap_or_default();
@@ -260,28 +263,22 @@ struct AudioCheck {
     table: &'static str,
     key: &'static str,
     correction: &'static str,
-    /// The text for a server without a list of models, and the way to try its key.
-    untried: [&'static str; 2],
+    /// The way to test the key of a server without lists.
+    test: &'static str,
 }
 
 const TRANSCRIPTION: AudioCheck = AudioCheck {
     table: "transcription",
     key: "transcription.api_key",
     correction: "correct [transcription]",
-    untried: [
-        "it answers; the first recording will show whether the key is good",
-        "send a voice message",
-    ],
+    test: "to test it, send a voice message",
 };
 
 const SPEECH: AudioCheck = AudioCheck {
     table: "speech",
     key: "speech.api_key",
     correction: "correct [speech] and restart the daemon",
-    untried: [
-        "it answers; the first spoken answer will show whether the key is good",
-        "write /voice on in a chat, and then a message",
-    ],
+    test: "to test it, write /voice on in a chat, and then a message",
 };
 
 async fn check_audio_servers(examiner: &Examiner, offline: bool) -> Vec<Check> {
@@ -298,30 +295,57 @@ async fn check_audio_servers(examiner: &Examiner, offline: bool) -> Vec<Check> {
         check_audio_server(examiner, TRANSCRIPTION, transcription).await,
         check_audio_server(examiner, SPEECH, speech).await,
     ];
-    checks.into_iter().flatten().collect()
+    checks.concat()
 }
 
-/// Checks the server of a table without paying for a recording; `None` if there is no such table.
+/// Checks the server of a table without paying for a recording, and shows the daemon's last requests to
+/// it. Empty if there is no such table.
 async fn check_audio_server<E: Into<AudioEndpoint>>(
     examiner: &Examiner,
     check: AudioCheck,
     made: Result<Option<E>, ConfigError>,
-) -> Option<Check> {
-    let AudioCheck { table, key, correction, untried: [untried, try_it] } = check;
+) -> Vec<Check> {
+    let AudioCheck { table, key, correction, test } = check;
     if let Some(unresolved) = examiner.unresolved(table, key) {
-        return Some(unresolved);
+        return vec![unresolved];
     }
     let endpoint: AudioEndpoint = match made {
-        Ok(made) => made?.into(),
-        Err(error) => return Some(Check::bad(table, error.to_string(), correction)),
+        Ok(Some(made)) => made.into(),
+        Ok(None) => return Vec::new(),
+        Err(error) => return vec![Check::bad(table, error.to_string(), correction)],
     };
+    let last = examiner.audio.last_exchanges(table);
+    let fails = last.failures_in_a_row() > 0;
+    let works = last.success.is_some() && !fails;
     let probed = within(examiner.clock.as_ref(), LIMIT, endpoint.probe_endpoint()).await;
     let late = || Err(format!("no answer within {} s", LIMIT.as_secs()));
-    Some(match probed.unwrap_or_else(|_| late()) {
-        Ok(true) => Check::good(table, "the key is good"),
-        Ok(false) => Check::fair(table, untried, try_it),
+    let found = match probed.unwrap_or_else(|_| late()) {
+        Ok(AudioProbe::Listed(names)) => Check::good(table, describe_good(&names)),
+        // A request is worth more than a list, which may leave out names.
+        Ok(AudioProbe::Missing { .. } | AudioProbe::NoList) if works => {
+            Check::good(table, "it answers")
+        }
+        Ok(AudioProbe::Missing { key, nearest }) => {
+            let meant = nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+            let says = format!("its list has no such {key}{meant}");
+            Check::fair(table, says, format!("check `{key}` in [{table}]"))
+        }
+        Ok(AudioProbe::NoList) => {
+            let says = "it answers; its key is untested, because it has no list of models";
+            Check::fair(table, says, test)
+        }
         Err(error) => Check::bad(table, error, correction),
-    })
+    };
+    [found].into_iter().chain(examiner.history(table, fails, &last)).collect()
+}
+
+/// Describes a key that a server has accepted, with the names that its lists have.
+fn describe_good(names: &[&str]) -> String {
+    match names {
+        [] => "the key is good".to_owned(),
+        [one] => format!("the key and the {one} are good"),
+        [first, rest @ ..] => format!("the key, the {first} and the {} are good", rest.join(", ")),
+    }
 }
 
 /// Checks the embedding model with a short text, which costs next to nothing.

@@ -49,7 +49,7 @@ impl InitRun<'_> {
                 ModelTest::Unknown(why) => {
                     let why = why.trim_end_matches('.');
                     print_lines(&format!(
-                        "  {model} is untested: {why}; the first message will show whether it works\n"
+                        "  {model} is untested: {why}. To test it: avocet ask me hello --wait\n"
                     ))?;
                     break (model, true);
                 }

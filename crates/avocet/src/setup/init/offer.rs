@@ -133,8 +133,8 @@ impl InitRun<'_> {
         let is_untested = !is_tested
             && provider.api_key.is_some()
             && matches!(probed, Ok(Ok(ProbeResult::KeyUnchecked)));
-        let untested = "the list of models is public, so the first message will show whether the key \
-                        is good";
+        let untested = "the list of models is public, so the key is untested; to test it: avocet ask \
+                        me hello --wait";
         lacks.into_iter().chain(is_untested.then(|| untested.to_owned())).collect()
     }
 }
