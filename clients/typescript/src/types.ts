@@ -481,20 +481,17 @@ export interface ConfigEdit {
   key: string;
   /** The new value; an empty object adds a table. `null` removes the key or the table. */
   value?: unknown;
+  /** The new last name of a table. Its keys and comments stay, and `value` does not count. */
+  rename?: string | null;
 }
 
-/** The part of a form that shows a table. */
-export type FormGroup =
-  /** Agents and facts about models. */
-  | "models"
-  /** Providers of models. */
-  | "providers"
-  /** Channels and their accounts. */
-  | "channels"
-  /** Tools and the rules for them. */
-  | "tools"
-  /** Limits of cost, work and time. */
-  | "limits";
+/** A part of the form: the tables whose keys begin with the same name. */
+export interface FormGroup {
+  /** The name; empty for the keys outside of all tables. */
+  name: string;
+  /** The purpose of the tables. */
+  about: string;
+}
 
 /** The way to enter the value of a key. */
 export type FormInput =
@@ -516,6 +513,11 @@ export type FormInput =
   | "secret"
   /** Names of the person's choice, each with one of the choices. */
   | "rules"
+  /**
+   * Names of the person's choice, each with a text. Their values are in an object, with `null` for
+   * a text that is hidden.
+   */
+  | "pairs"
   /** Other values, which are edited as text. */
   | "other";
 
@@ -533,7 +535,7 @@ export interface FormField {
   key: string;
   /** The key as faults name it: without quotation marks. */
   path: string;
-  /** The key within its table. */
+  /** The key within its table; empty if the table is written as this one value. */
   name: string;
   /** The description, in Markdown. */
   help: string;
@@ -556,16 +558,25 @@ export interface FormField {
 
 /** A table of the configuration. */
 export interface FormTable {
-  /** The key of the table, as TOML writes it. */
+  /** The key of the table, as TOML writes it; empty for the keys outside of all tables. */
   key: string;
-  /** The part of the form. */
-  group: FormGroup;
+  /** The key as faults name it: without quotation marks. */
+  path: string;
+  /** The first name of the key, by which tables belong together. */
+  group: string;
   /** The kind of a provider, or the platform of a channel. */
   kind: string | null;
   /** The purpose of the table. */
   about: string;
+  /**
+   * `true` if the table is not in the text, which means something else than an empty table. It then
+   * has no fields.
+   */
+  can_add: boolean;
   /** `true` if the table is in the text and can be removed as a whole. */
   can_remove: boolean;
+  /** `true` if its last name can be changed. */
+  can_rename: boolean;
   /** The keys, in the order of the reference. */
   fields: FormField[];
 }
@@ -574,8 +585,10 @@ export interface FormTable {
 export interface FormAddition {
   /** The table above: `providers`. */
   parent: string;
-  /** The part of the form. */
-  group: FormGroup;
+  /** The first name of its key. */
+  group: string;
+  /** The purpose of such tables. */
+  about: string;
   /** The kinds, of which a new table needs one in its key `kind`; empty if it needs none. */
   kinds: string[];
   /** The names that the table can have; empty for a name of the person's choice. */
@@ -588,7 +601,9 @@ export interface ConfigForm {
   text: ConfigText;
   /** The check of that text. */
   check: ConfigCheck;
-  /** The tables, in the order in which a form shows them; empty if the text is no TOML. */
+  /** The parts of the form, in the order of the reference; empty if the text is no TOML. */
+  groups: FormGroup[];
+  /** The tables, in the order of the reference and of the text. */
   tables: FormTable[];
   /** The tables that can be added. */
   additions: FormAddition[];

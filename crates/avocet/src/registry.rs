@@ -11,6 +11,7 @@ mod declared;
 mod key_error;
 mod providers;
 mod services;
+mod tables;
 
 use std::sync::Arc;
 
@@ -34,6 +35,8 @@ pub(crate) use services::{
     mcp_servers, open_hosts, opened_hosts, speech_endpoint, spoken_answers, telemetry_config,
     transcription_endpoint, web_search,
 };
+
+pub(crate) use tables::{ACCOUNTS, KINDS, OPTIONAL, config_schema};
 
 #[cfg(test)]
 pub(crate) use declared::DeclaredTable;

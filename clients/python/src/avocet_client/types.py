@@ -551,23 +551,17 @@ class ConfigEdit(TypedDict):
     key: str
     # The new value; an empty object adds a table. `null` removes the key or the table.
     value: NotRequired[Any]
+    # The new last name of a table. Its keys and comments stay, and `value` does not count.
+    rename: NotRequired[str | None]
 
 
-FormGroup: TypeAlias = (
-    Literal[
-        # Agents and facts about models.
-        "models",
-        # Providers of models.
-        "providers",
-        # Channels and their accounts.
-        "channels",
-        # Tools and the rules for them.
-        "tools",
-        # Limits of cost, work and time.
-        "limits",
-    ]
-)
-"""The part of a form that shows a table."""
+class FormGroup(TypedDict):
+    """A part of the form: the tables whose keys begin with the same name."""
+
+    # The name; empty for the keys outside of all tables.
+    name: str
+    # The purpose of the tables.
+    about: str
 
 
 FormInput: TypeAlias = (
@@ -590,6 +584,9 @@ FormInput: TypeAlias = (
         "secret",
         # Names of the person's choice, each with one of the choices.
         "rules",
+        # Names of the person's choice, each with a text. Their values are in an object, with `null`
+        # for a text that is hidden.
+        "pairs",
         # Other values, which are edited as text.
         "other",
     ]
@@ -613,7 +610,7 @@ class FormField(TypedDict):
     key: str
     # The key as faults name it: without quotation marks.
     path: str
-    # The key within its table.
+    # The key within its table; empty if the table is written as this one value.
     name: str
     # The description, in Markdown.
     help: str
@@ -635,16 +632,23 @@ class FormField(TypedDict):
 class FormTable(TypedDict):
     """A table of the configuration."""
 
-    # The key of the table, as TOML writes it.
+    # The key of the table, as TOML writes it; empty for the keys outside of all tables.
     key: str
-    # The part of the form.
-    group: FormGroup
+    # The key as faults name it: without quotation marks.
+    path: str
+    # The first name of the key, by which tables belong together.
+    group: str
     # The kind of a provider, or the platform of a channel.
     kind: str | None
     # The purpose of the table.
     about: str
+    # `true` if the table is not in the text, which means something else than an empty table. It
+    # then has no fields.
+    can_add: bool
     # `true` if the table is in the text and can be removed as a whole.
     can_remove: bool
+    # `true` if its last name can be changed.
+    can_rename: bool
     # The keys, in the order of the reference.
     fields: list[FormField]
 
@@ -654,8 +658,10 @@ class FormAddition(TypedDict):
 
     # The table above: `providers`.
     parent: str
-    # The part of the form.
-    group: FormGroup
+    # The first name of its key.
+    group: str
+    # The purpose of such tables.
+    about: str
     # The kinds, of which a new table needs one in its key `kind`; empty if it needs none.
     kinds: list[str]
     # The names that the table can have; empty for a name of the person's choice.
@@ -669,7 +675,9 @@ class ConfigForm(TypedDict):
     text: ConfigText
     # The check of that text.
     check: ConfigCheck
-    # The tables, in the order in which a form shows them; empty if the text is no TOML.
+    # The parts of the form, in the order of the reference; empty if the text is no TOML.
+    groups: list[FormGroup]
+    # The tables, in the order of the reference and of the text.
     tables: list[FormTable]
     # The tables that can be added.
     additions: list[FormAddition]

@@ -4,16 +4,18 @@ use serde_json::json;
 
 use super::*;
 use crate::components::config_text::values_of_text;
+use crate::registry::PROVIDERS;
 
 const TEXT: &str = "[agents.defaults]\nmodel = \"a/b\"\nprompt = \"Be brief.\"\n\
     [agents.work]\ntools = [\"*\"]\n[models.\"a/b\"]\ncontext = 5000\n\
     [providers.a]\nkind = \"openai\"\napi_key = \"sk-literal\"\nbase_url = \"http://me:word@host/v1\"\n\
+    headers = { X-Key = \"sk-literal\", A = \"${B}\" }\n\
     [providers.b]\nkind = \"openai\"\napi_key = \"${KEY}\"\n[providers.c]\nkind = \"unknown\"\n\
     [channels.telegram.work]\ntoken = \"${BOT}\"\nowners = [7]\n[channels.discord]\n\
     [tools.policy]\n\"files__*\" = \"ask\"\n[budgets]\nday_usd = \"none\"\n";
 
 fn tables(text: &str) -> Vec<FormTable> {
-    tables_of(&values_of_text(text).unwrap())
+    describe_config(&values_of_text(text).unwrap()).tables
 }
 
 fn field(key: &str) -> FormField {
@@ -21,30 +23,120 @@ fn field(key: &str) -> FormField {
     fields.into_iter().find(|field| field.key == key).unwrap_or_else(|| panic!("no field {key}"))
 }
 
+/// The tables with these beginnings of their keys: key, kind, and the letters of what can be done.
+fn described(text: &str, beginnings: &[&str]) -> Vec<(String, Option<String>, String)> {
+    let tables = tables(text).into_iter();
+    let tables = tables.filter(|table| beginnings.iter().any(|one| table.key.starts_with(one)));
+    let can = |table: &FormTable| {
+        let all = [(table.can_add, 'a'), (table.can_remove, 'x'), (table.can_rename, 'r')];
+        all.into_iter().filter(|(can, _)| *can).map(|(_, letter)| letter).collect()
+    };
+    tables.map(|table| (table.key.clone(), table.kind.clone(), can(&table))).collect()
+}
+
 #[test]
-fn form_shows_the_common_tables_of_a_text() {
-    let keys: Vec<(String, Option<String>, bool)> =
-        tables(TEXT).into_iter().map(|table| (table.key, table.kind, table.can_remove)).collect();
+fn form_has_a_table_for_each_entry_of_the_text() {
+    let found = described(TEXT, &["agents", "models", "providers", "channels"]);
     let expected = [
-        ("agents.defaults", None, true),
-        ("agents.work", None, true),
-        ("models.\"a/b\"", None, true),
-        ("providers.a", Some("openai"), true),
-        ("providers.b", Some("openai"), true),
-        ("channels.discord", Some("discord"), true),
-        ("channels.telegram.work", Some("telegram"), true),
-        ("tools", None, true),
-        ("budgets", None, true),
-        ("sessions", None, false),
-        ("retention", None, false),
+        ("agents.defaults", None, ""),
+        ("agents.work", None, "xr"),
+        ("models.\"a/b\"", None, "xr"),
+        ("models.\"a/b\".price", None, "a"),
+        ("providers.a", Some("openai"), "xr"),
+        ("providers.b", Some("openai"), "xr"),
+        ("channels.discord", Some("discord"), "x"),
+        ("channels.telegram.work", Some("telegram"), "xr"),
     ];
-    let expected =
-        expected.map(|(key, kind, is_set)| (key.to_owned(), kind.map(str::to_owned), is_set));
-    assert_eq!(keys, expected);
-    let offered = additions_to(&values_of_text(TEXT).unwrap());
-    let names = &offered.iter().find(|one| one.parent == "channels").unwrap().names;
-    assert!(names.contains(&"terminal".to_owned()) && !names.contains(&"discord".to_owned()));
-    assert!(offered.iter().any(|one| one.kinds.contains(&"openai".to_owned())));
+    let expected = expected
+        .map(|(key, kind, can)| (key.to_owned(), kind.map(str::to_owned), can.to_owned()))
+        .to_vec();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn form_adds_tables_with_free_names_and_tables_that_may_be_missing() {
+    let text = "[tools.mcp_servers.files]\ncommand = \"x\"\n[tools.mcp_servers.files.oauth]\n\
+        [http]\nlisten = \"127.0.0.1:1\"\n[http.tokens.phone]\n[tools.policy]\nshell = \"ask\"\n\
+        git_push = { default = \"allow\", users = \"deny\" }\n[channels.discord.groups.\"12\"]\n\
+        [tools.roles]\nuser = [\"read_*\"]\n";
+    let found = described(text, &["http", "tools.", "telemetry", "channels"]);
+    let expected = [
+        ("http", "x"),
+        ("http.tokens.phone", "xr"),
+        ("telemetry", "a"),
+        ("tools.policy.git_push", "xr"),
+        ("tools.roles.user", "xr"),
+        ("tools.web_search", "a"),
+        ("tools.mcp_servers.files", "xr"),
+        ("tools.mcp_servers.files.oauth", "x"),
+        ("tools.mcp_servers.files.sampling", "a"),
+        ("channels.discord", "x"),
+        ("channels.discord.groups.12", "xr"),
+    ];
+    let found: Vec<_> = found.iter().map(|(key, _, can)| (key.as_str(), can.as_str())).collect();
+    assert_eq!(found, expected);
+    let form = describe_config(&values_of_text(text).unwrap());
+    let of = |parent: &str| {
+        let addition = form.additions.iter().find(|one| one.parent == parent);
+        addition.unwrap_or_else(|| panic!("nothing can be added to {parent}"))
+    };
+    for parent in ["agents", "models", "http.tokens", "hooks", "schedules", "gateway.clients"] {
+        assert!(of(parent).names.is_empty() && of(parent).kinds.is_empty(), "{parent}");
+    }
+    for parent in ["tools.mcp_servers", "tools.channels", "channels.discord.groups"] {
+        assert!(!of(parent).about.is_empty(), "{parent}");
+    }
+    assert!(of("providers").kinds.contains(&"openai".to_owned()));
+    assert!(of("channels").names.contains(&"terminal".to_owned()));
+    assert!(!of("channels").names.contains(&"discord".to_owned()));
+    assert_eq!(describe_config(&values_of_text(TEXT).unwrap()).groups.len(), form.groups.len());
+}
+
+/// The reference of the book has the same keys.
+#[test]
+fn form_has_every_key_of_the_daemon_and_leaves_only_free_json_to_the_text() {
+    let tables = [
+        "agents.a",
+        "channels.directory",
+        "channels.discord.groups.a",
+        "channels.discord.servers.a",
+        "channels.external.groups.a",
+        "channels.telegram.groups.a",
+        "channels.terminal",
+        "embeddings",
+        "gateway.clients.a",
+        "hooks.a",
+        "http.tokens.a",
+        "models.a",
+        "schedules.a",
+        "speech",
+        "telemetry",
+        "tools.channels.a",
+        "tools.mcp_servers.a.oauth",
+        "tools.mcp_servers.a.sampling",
+        "tools.policy.a",
+        "tools.roles.user",
+        "tools.web_search",
+        "transcription",
+    ];
+    let kinds = PROVIDERS.iter().map(|kind| kind.name);
+    let kinds = kinds.map(|kind| format!("[providers.{kind}]\nkind = \"{kind}\"\n"));
+    let text: String =
+        tables.map(|table| format!("[{table}]\n")).into_iter().chain(kinds).collect();
+    let form = describe_config(&values_of_text(&text).unwrap());
+    let fields: Vec<_> = form.tables.iter().flat_map(|table| &table.fields).collect();
+    let paths: Vec<_> = fields.iter().map(|field| field.path.as_str()).collect();
+    for key in avocet_config::keys(&avocet_config::schema::<avocet_config::ConfigSettings>()) {
+        let is_shown = |path: &&str| **path == key || path.starts_with(&format!("{key}."));
+        let is_added = form.additions.iter().any(|one| one.parent == key);
+        assert!(paths.iter().any(is_shown) || is_added, "the form lacks {key}");
+    }
+    let others = fields.iter().filter(|field| field.input == FormInput::Other);
+    let others: Vec<_> = others.map(|field| field.name.as_str()).collect();
+    assert_eq!(others, ["extra_body"]);
+    for table in &form.tables {
+        assert!(form.groups.iter().any(|group| group.name == table.group), "{}", table.key);
+    }
 }
 
 #[test]
@@ -65,6 +157,9 @@ fn form_chooses_inputs_by_type_and_hides_secrets() {
         ("channels.telegram.work.owners", FormInput::List, json!(["7"]), false),
         ("tools.policy", FormInput::Rules, json!({ "files__*": "ask" }), false),
         ("budgets.day_usd", FormInput::Number, json!("none"), false),
+        ("data_dir", FormInput::Text, json!(null), false),
+        ("agents.work.tools", FormInput::List, json!(["*"]), false),
+        ("providers.a.headers", FormInput::Pairs, json!({ "X-Key": null, "A": "${B}" }), false),
     ];
     for (key, input, value, is_hidden) in table {
         let field = field(key);
@@ -89,7 +184,7 @@ fn form_chooses_inputs_by_type_and_hides_secrets() {
 
 #[test]
 fn typed_edit_reads_numbers_from_texts() {
-    let tables = tables(TEXT);
+    let form = describe_config(&values_of_text(TEXT).unwrap());
     let table = [
         (
             "channels.telegram.work.owners",
@@ -106,7 +201,7 @@ fn typed_edit_reads_numbers_from_texts() {
         ("nothing.of_this", json!("5"), json!("5")),
     ];
     for (key, value, expected) in table {
-        let edit = ConfigEdit { key: key.to_owned(), value };
-        assert_eq!(typed_edit(edit, &tables).value, expected, "{key}");
+        let edit = ConfigEdit { key: key.to_owned(), value, rename: None };
+        assert_eq!(form.typed_edit(edit).value, expected, "{key}");
     }
 }

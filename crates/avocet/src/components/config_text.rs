@@ -102,8 +102,11 @@ fn put_item(text: &str, key: &str, new: Item) -> Result<String, String> {
 /// The reason, as a sentence, if the text is no TOML, or the change cannot be made.
 pub(crate) fn apply_edit(
     text: &str,
-    ConfigEdit { key, value }: &ConfigEdit,
+    ConfigEdit { key, value, rename }: &ConfigEdit,
 ) -> Result<String, String> {
+    if let Some(name) = rename {
+        return rename_table(text, key, name);
+    }
     match value {
         Json::Null => remove_key(text, key),
         Json::Object(keys) if keys.is_empty() => {
@@ -120,6 +123,30 @@ pub(crate) fn apply_edit(
             put_item(text, key, Item::Value(value))
         }
     }
+}
+
+/// Gives a table another last name. Its place, its keys and the comments stay.
+fn rename_table(text: &str, key: &str, name: &str) -> Result<String, String> {
+    let (mut document, names) = (parse_document(text)?, key_names(key)?);
+    let missing = || format!("there is no table `{key}`");
+    let (last, tables) = names.split_last().ok_or_else(missing)?;
+    let table = tables.iter().try_fold(document.as_item_mut(), |item, name| {
+        item.as_table_like_mut().and_then(|table| table.get_mut(name.get()))
+    });
+    let table = table.and_then(Item::as_table_like_mut).ok_or_else(missing)?;
+    if name.is_empty() {
+        return Err(format!("`{key}`: the new name is empty"));
+    }
+    if table.contains_key(name) && name != last.get() {
+        return Err(format!("there is already a table {name:?} beside `{key}`"));
+    }
+    let old = table.key(last.get()).cloned().ok_or_else(missing)?;
+    let item = table.remove(last.get()).ok_or_else(missing)?;
+    let new = Key::new(name)
+        .with_leaf_decor(old.leaf_decor().clone())
+        .with_dotted_decor(old.dotted_decor().clone());
+    table.entry_format(&new).or_insert(item);
+    Ok(document.to_string())
 }
 
 /// Returns a value of TOML; `None` for an object or `null`.

@@ -63,7 +63,7 @@ fn apply_edit_changes_single_lines_and_keeps_comments() {
         # what else\nfallbacks = [\n  \"a/c\", # first\n]\n\n# a key\n[providers.\"a.b\"]\n\
         api_key = \"${B}\"\n[tools]\npolicy = { shell = \"ask\", other = \"deny\" }\n";
     let edited = |key: &str, value: Json| {
-        apply_edit(text, &ConfigEdit { key: key.to_owned(), value }).unwrap()
+        apply_edit(text, &ConfigEdit { key: key.to_owned(), value, rename: None }).unwrap()
     };
     let table = [
         ("agents.defaults.model", Json::Null, "model = \"a/b\" # the model\n", ""),
@@ -88,8 +88,33 @@ fn apply_edit_changes_single_lines_and_keeps_comments() {
     assert_eq!(edited("tools", json!({})), text, "the table exists");
     let removed = edited("providers.\"a.b\"", Json::Null);
     assert!(!removed.contains("providers") && removed.contains("# what else"), "{removed}");
-    let bad = ConfigEdit { key: "a".to_owned(), value: json!({ "b": 1 }) };
+    let bad = ConfigEdit { key: "a".to_owned(), value: json!({ "b": 1 }), rename: None };
     assert!(apply_edit(text, &bad).is_err());
+}
+
+#[test]
+fn apply_edit_renames_a_table_with_its_comments() {
+    let text = "# first\n[s.a] # one\n# why\nurl = \"x\" # here\n\n# second\n[s.b]\nurl = \"y\"\n\n\
+        # the login of a\n[s.a.oauth]\nclient = \"c\"\n[t]\nlist = { a = 1, b = 2 }\nd.e.f = 1\n";
+    let renamed = |key: &str, name: &str| {
+        let (key, rename) = (key.to_owned(), Some(name.to_owned()));
+        apply_edit(text, &ConfigEdit { key, value: Json::Null, rename })
+    };
+    let table = [
+        ("s.a", "new one", text.replace("[s.a", "[s.\"new one\"")),
+        ("s.b", "c", text.replace("[s.b]", "[s.c]")),
+        ("s.b", "b", text.to_owned()),
+        ("s.a.oauth", "login", text.replace("a.oauth", "a.login")),
+        ("t.d.e", "g", text.replace("d.e.f", "d.g.f")),
+    ];
+    for (key, name, expected) in table {
+        assert_eq!(renamed(key, name).unwrap(), expected, "{key} {name}");
+    }
+    for (key, name, error) in
+        [("s.a", "b", "already"), ("s.c", "d", "no table"), ("s.a", "", "empty")]
+    {
+        assert!(renamed(key, name).unwrap_err().contains(error), "{key} {name}");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 use crate::components::config_file::{
     check_config_text, fault_of_failure, read_config_file, save_config_text,
 };
-use crate::components::config_form::{additions_to, tables_of, typed_edit};
+use crate::components::config_form::{ConfigTables, describe_config};
 use crate::components::config_text::{apply_edit, values_of_text};
 use crate::components::places::config_place;
 use crate::configuration::Configuration;
@@ -83,16 +83,17 @@ impl ConfigFile for DaemonConfigFile {
         edits: Vec<ConfigEdit>,
     ) -> Result<ConfigForm, ConfigFileError> {
         self.on_disk(move |context, path| {
-            let before = values_of_text(&text).as_ref().map(tables_of).unwrap_or_default();
-            let mut edits = edits.into_iter().map(|edit| typed_edit(edit, &before));
+            let form_of = |text: &str| {
+                // The check names the place where the text is no TOML.
+                values_of_text(text).as_ref().map(describe_config).unwrap_or_default()
+            };
+            let before = form_of(&text);
+            let mut edits = edits.into_iter().map(|edit| before.typed_edit(edit));
             let edited = edits.try_fold(text, |text, edit| apply_edit(&text, &edit));
             let text = edited.map_err(ConfigFileError::BadEdit)?;
             let check = check_config_text(context, path, text.clone())?;
-            // The check names the place where the text is no TOML.
-            let values = values_of_text(&text).ok();
-            let tables = values.as_ref().map(tables_of).unwrap_or_default();
-            let additions = values.as_ref().map(additions_to).unwrap_or_default();
-            Ok(ConfigForm { text: ConfigText(text), check, tables, additions })
+            let ConfigTables { groups, tables, additions } = form_of(&text);
+            Ok(ConfigForm { text: ConfigText(text), check, groups, tables, additions })
         })
         .await
     }

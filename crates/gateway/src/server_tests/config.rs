@@ -38,7 +38,7 @@ async fn config_methods_show_check_and_save_the_file() {
     let form = json!({ "text": "a", "edits": [{ "key": "b.c", "value": 5 }] });
     let form: Value = client.request("config.form", &form).await.unwrap();
     let check = json!({ "faults": [], "warnings": [] });
-    let expected = json!({ "text": "ab.c = 5\n", "check": check, "tables": [], "additions": [] });
+    let expected = json!({ "text": "ab.c = 5\n", "check": check, "groups": [], "tables": [], "additions": [] });
     assert_eq!(form, expected);
     let bad = json!({ "text": "a", "edits": [{ "key": "fault" }] });
     let (code, message) = refused(client.request::<Value>("config.form", &bad).await);

@@ -44,11 +44,11 @@ impl ConfigFile for FakeDaemon {
         if let Some(edit) = edits.iter().find(|edit| edit.key == "fault") {
             return Err(ConfigFileError::BadEdit(format!("`{}`: it is a fault", edit.key)));
         }
-        let added = edits.iter().map(|ConfigEdit { key, value }| format!("{key} = {value}\n"));
+        let added = edits.iter().map(|ConfigEdit { key, value, .. }| format!("{key} = {value}\n"));
         let text = added.fold(text, |text, line| text + &line);
         let check = ConfigCheck { faults: faults(&text), warnings: Vec::new() };
-        let (tables, additions) = (Vec::new(), Vec::new());
-        Ok(ConfigForm { text: ConfigText(text), check, tables, additions })
+        let (groups, tables, additions) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(ConfigForm { text: ConfigText(text), check, groups, tables, additions })
     }
 
     async fn diff(&self) -> Result<ConfigDiff, ConfigFileError> {

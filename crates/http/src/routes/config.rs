@@ -44,6 +44,9 @@ pub(crate) struct TextEdit {
     /// The new value; an empty object adds a table. `null` removes the key or the table.
     #[serde(default)]
     value: Value,
+    /// The new last name of a table. Its keys and comments stay, and `value` does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rename: Option<String>,
 }
 
 /// A text to save.

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigEdit, FormAddition, FormTable};
+use super::{ConfigEdit, FormAddition, FormGroup, FormTable};
 
 /// The longest text of a configuration, in bytes. With its frame it fits into a line of the socket.
 pub const MAX_CONFIG_BYTES: usize = 512 * 1024;
@@ -117,7 +117,9 @@ pub struct ConfigForm {
     pub text: ConfigText,
     /// The check of that text.
     pub check: ConfigCheck,
-    /// The tables, in the order in which a form shows them; empty if the text is no TOML.
+    /// The parts of the form, in the order of the reference; empty if the text is no TOML.
+    pub groups: Vec<FormGroup>,
+    /// The tables, in the order of the reference and of the text.
     pub tables: Vec<FormTable>,
     /// The tables that can be added.
     pub additions: Vec<FormAddition>,

@@ -15,6 +15,9 @@ pub struct ConfigEdit {
     /// The new value; an empty object adds a table. `null` removes the key or the table.
     #[serde(default)]
     pub value: Value,
+    /// The new last name of a table. Its keys and comments stay, and `value` does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rename: Option<String>,
 }
 
 /// The value may be a secret.
@@ -24,35 +27,35 @@ impl fmt::Debug for ConfigEdit {
     }
 }
 
-/// The part of a form that shows a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum FormGroup {
-    /// Agents and facts about models.
-    Models,
-    /// Providers of models.
-    Providers,
-    /// Channels and their accounts.
-    Channels,
-    /// Tools and the rules for them.
-    Tools,
-    /// Limits of cost, work and time.
-    Limits,
+/// A part of the form: the tables whose keys begin with the same name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FormGroup {
+    /// The name; empty for the keys outside of all tables.
+    pub name: String,
+    /// The purpose of the tables.
+    pub about: String,
 }
 
 /// A table of the configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FormTable {
-    /// The key of the table, as TOML writes it.
+    /// The key of the table, as TOML writes it; empty for the keys outside of all tables.
     pub key: String,
-    /// The part of the form.
-    pub group: FormGroup,
+    /// The key as faults name it: without quotation marks.
+    pub path: String,
+    /// The first name of the key, by which tables belong together.
+    pub group: String,
     /// The kind of a provider, or the platform of a channel.
     pub kind: Option<String>,
     /// The purpose of the table.
     pub about: String,
+    /// `true` if the table is not in the text, which means something else than an empty table. It then
+    /// has no fields.
+    pub can_add: bool,
     /// `true` if the table is in the text and can be removed as a whole.
     pub can_remove: bool,
+    /// `true` if its last name can be changed.
+    pub can_rename: bool,
     /// The keys, in the order of the reference.
     pub fields: Vec<FormField>,
 }
@@ -64,7 +67,7 @@ pub struct FormField {
     pub key: String,
     /// The key as faults name it: without quotation marks.
     pub path: String,
-    /// The key within its table.
+    /// The key within its table; empty if the table is written as this one value.
     pub name: String,
     /// The description, in Markdown.
     pub help: String,
@@ -105,6 +108,9 @@ pub enum FormInput {
     Secret,
     /// Names of the person's choice, each with one of the choices.
     Rules,
+    /// Names of the person's choice, each with a text. Their values are in an object, with `null` for a
+    /// text that is hidden.
+    Pairs,
     /// Other values, which are edited as text.
     Other,
 }
@@ -123,8 +129,10 @@ pub struct FormChoice {
 pub struct FormAddition {
     /// The table above: `providers`.
     pub parent: String,
-    /// The part of the form.
-    pub group: FormGroup,
+    /// The first name of its key.
+    pub group: String,
+    /// The purpose of such tables.
+    pub about: String,
     /// The kinds, of which a new table needs one in its key `kind`; empty if it needs none.
     pub kinds: Vec<String>,
     /// The names that the table can have; empty for a name of the person's choice.

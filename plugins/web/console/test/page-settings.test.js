@@ -97,9 +97,114 @@ scenario("tables are added and removed, and the text has the changes of the form
   assertNoProblems(page);
 });
 
+/** Opens a part of the form that is folded. */
+async function unfold(page, title) {
+  await page.locator(".settings-group > summary", { hasText: new RegExp(`^${title}$`) }).click();
+}
+
+async function nameIn(page, title, name, action = "Add") {
+  await page.getByRole("button", { name: title, exact: true }).click();
+  const dialog = page.getByRole("dialog", { name: title });
+  await dialog.getByLabel("Name").fill(name);
+  await dialog.getByRole("button", { name: action, exact: true }).click();
+  await dialog.waitFor({ state: "detached" });
+}
+
+async function save(page) {
+  await page.getByRole("button", { name: "Review changes" }).click();
+  await page.getByRole("dialog", { name: "Changes of the file" }).getByRole("button", { name: "Save" }).click();
+  await page.getByText(/^Saved\. /).waitFor();
+}
+
+scenario("an MCP server is added, renamed and removed, with its lists, pairs and inner tables", async (t, tested, options) => {
+  const secret = "sk-of-a-server";
+  const { page, text } = await form(t, tested, options, (before) =>
+    `${before}# The first server\n[tools.mcp_servers.first] # one\ncommand = "/bin/true"\nenv = { API_KEY = "${secret}", LEVEL = "1" }\n`);
+  const first = page.getByRole("region", { name: "tools.mcp_servers.first", exact: true });
+  await first.getByRole("textbox", { name: "Args" }).fill("--all\n/srv");
+  await first.getByLabel("Text of LEVEL").fill("2");
+  await first.getByRole("button", { name: "Replace API_KEY" }).click();
+  await first.getByLabel("Text of API_KEY").fill("${KEY}");
+  assert.ok(!(await page.content()).includes(secret), "a secret is not in the page");
+  await nameIn(page, "Rename tools.mcp_servers.first", "files", "Rename");
+  const files = page.getByRole("region", { name: "tools.mcp_servers.files", exact: true });
+  await nameIn(page, "Add an mcp server to tools", "second.one");
+  const second = page.getByRole("region", { name: 'tools.mcp_servers."second.one"', exact: true });
+  await second.getByLabel("Url", { exact: true }).fill("https://mcp.example.org/mcp");
+  await page.getByRole("button", { name: "Review changes" }).click();
+  // A name may not have a dot: the fault stands at the table.
+  await second.locator(".fault").waitFor();
+  await nameIn(page, 'Rename tools.mcp_servers."second.one"', "second", "Rename");
+  const oauth = page.getByRole("region", { name: "tools.mcp_servers.second.oauth" });
+  await oauth.getByRole("button", { name: "Add tools.mcp_servers.second.oauth" }).click();
+  await oauth.getByRole("textbox", { name: "Scopes" }).fill("read");
+  await save(page);
+  const expected = text
+    .replace("[tools.mcp_servers.first] # one", "[tools.mcp_servers.files] # one")
+    .replace(`API_KEY = "${secret}", LEVEL = "1" }`, 'API_KEY = "${KEY}", LEVEL = "2" }\nargs = ["--all", "/srv"]');
+  const saved = readFileSync(tested.home.config, "utf8");
+  assert.equal(saved.slice(0, expected.length), expected);
+  assert.equal(saved.slice(expected.length),
+    '\n[tools.mcp_servers.second]\nurl = "https://mcp.example.org/mcp"\n\n[tools.mcp_servers.second.oauth]\nscopes = ["read"]\n');
+  await files.getByRole("button", { name: "Remove tools.mcp_servers.files", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+  await files.waitFor({ state: "detached" });
+  await save(page);
+  assert.ok(!readFileSync(tested.home.config, "utf8").includes("mcp_servers.files"));
+  assertNoProblems(page);
+});
+
+scenario("parts that the file does not have are folded, and added with their keys", async (t, tested, options) => {
+  const { page, text } = await form(t, tested, options, (before) => before);
+  await unfold(page, "Sandbox");
+  await page.getByRole("textbox", { name: "Hosts" }).fill("example.org");
+  await unfold(page, "Http");
+  await page.getByRole("button", { name: "Add http", exact: true }).click();
+  const http = page.getByRole("region", { name: "http", exact: true });
+  await http.getByLabel("Listen", { exact: true }).fill("127.0.0.1:0");
+  await page.getByRole("button", { name: "Add tools.web_search" }).click();
+  const search = page.getByRole("region", { name: "tools.web_search" });
+  await search.getByRole("textbox", { name: "Provider" }).fill("duckduckgo");
+  await nameIn(page, "Add a token to http", "phone");
+  const phone = page.getByRole("region", { name: "http.tokens.phone" });
+  await phone.getByLabel("Token", { exact: true }).fill("0123456789abcdef0123");
+  await page.getByRole("button", { name: "A rule for each case of write_file" }).click();
+  const rule = page.getByRole("region", { name: "tools.policy.write_file" });
+  await rule.getByRole("combobox", { name: "Groups" }).selectOption("deny");
+  await page.getByRole("button", { name: "Review changes" }).click();
+  // The fault of a whole table stands below its name.
+  await phone.locator(".fault", { hasText: "the client reaches no chat" }).waitFor();
+  await phone.getByRole("textbox", { name: "Chats" }).fill("web:console:*");
+  await save(page);
+  const saved = readFileSync(tested.home.config, "utf8");
+  for (const part of [
+    '\n[sandbox]\nhosts = ["example.org"]\n', '\n[http]\nlisten = "127.0.0.1:0"\n', '\n[tools.web_search]\nprovider = "duckduckgo"\n',
+    '\n[http.tokens.phone]\ntoken = "0123456789abcdef0123"\nchats = ["web:console:*"]\n', '\n[tools.policy.write_file]\ndefault = "ask"\ngroups = "deny"\n',
+  ]) {
+    assert.ok(saved.includes(part), `${part} is not in ${saved}`);
+  }
+  assert.ok(saved.startsWith(text.slice(0, text.indexOf("[tools.policy]"))));
+  assertNoProblems(page);
+});
+
+scenario("a search shows the keys with its words", async (t, tested, options) => {
+  const { page } = await form(t, tested, options, (before) => before);
+  const find = page.getByRole("searchbox", { name: "Find a setting" });
+  await find.fill("sessions queue_mode");
+  await page.getByRole("combobox", { name: "Queue mode" }).selectOption("steer");
+  assert.equal(await page.locator(".setting").count(), 1);
+  await find.fill("");
+  await page.getByRole("region", { name: "sessions" }).getByText("changed").waitFor();
+  assertNoProblems(page);
+});
+
 scenario("the keyboard is enough for a change in the form", async (t, tested, options) => {
   const { page } = await form(t, tested, options, (before) => before);
   await page.getByRole("tab", { name: "Form" }).focus();
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("agents.defaults");
+  await page.getByRole("textbox", { name: "Model", exact: true }).waitFor();
+  await page.keyboard.press("Tab");
   await page.keyboard.press("Tab");
   assert.equal(await page.evaluate(() => document.activeElement.closest("[data-key]")?.dataset.key), "agents.defaults.model");
   await page.keyboard.press("End");

@@ -6,7 +6,9 @@ import { test } from "node:test";
 import { source } from "./source.js";
 
 const { diffLines } = await source("settings/diff.ts");
-const { faultOf, faultsWithoutField, isCommon, isUnchanged, labelOf, quoteName, textOf, valueOf } = await source("settings/values.ts");
+const {
+  additionTitle, commonFields, faultOf, faultsWithoutField, findTables, isCommon, isInUse, isUnchanged, labelOf, nameOf, quoteName, textOf, valueOf,
+} = await source("settings/values.ts");
 
 const field = (changes) => ({
   key: "a.b", path: "a.b", name: "b", help: "", input: "text", choices: [], least: null, value: null, is_hidden: false, ...changes,
@@ -42,15 +44,55 @@ test("a fault stands at its field, and the others stay together", () => {
     { line: 3, key: "a.bc", message: "three" }, { line: null, key: null, message: "four" },
   ];
   assert.deepEqual(fields.map((one) => faultOf(one, faults)), ["one", "two"]);
-  assert.deepEqual(faultsWithoutField([{ fields }], faults).map(({ message }) => message), ["three", "four"]);
+  assert.deepEqual(faultsWithoutField([{ path: "x", fields }], faults).map(({ message }) => message), ["three", "four"]);
+  assert.deepEqual(faultsWithoutField([{ path: "a.bc", fields }], faults).map(({ message }) => message), ["four"]);
+});
+
+test("a search finds tables by their keys, and fields by their names and descriptions", () => {
+  const tables = [
+    { key: "http", about: "For programs.", can_add: true, fields: [] },
+    { key: "tools", about: "", can_add: false, fields: [field({ name: "web_search", help: "Looks in the web." }), field({ name: "users" })] },
+  ];
+  const found = (query) => findTables(tables, query).map(({ key, fields }) => `${key} ${fields.map(({ name }) => name)}`);
+  const table = [
+    ["", ["http ", "tools web_search,users"]], ["tools", ["tools web_search,users"]], ["WEB look", ["tools web_search"]],
+    ["web search", ["tools web_search"]], ["programs", ["http "]], ["tools users", ["tools users"]], ["none", []],
+  ];
+  for (const [query, expected] of table) {
+    assert.deepEqual(found(query), expected, query);
+  }
+});
+
+test("a table is in use if the text has something of it, or if it has a change or a fault", () => {
+  const table = { can_remove: false, fields: [field({ input: "pairs", value: {} })] };
+  assert.ok(!isInUse(table, new Map(), []));
+  assert.ok(isInUse({ ...table, can_remove: true }, new Map(), []));
+  assert.ok(isInUse({ ...table, fields: [field({ input: "pairs", value: { A: null } })] }, new Map(), []));
+  assert.ok(isInUse(table, new Map([["a.b.c", "x"]]), []));
+  assert.ok(isInUse(table, new Map(), [{ line: 1, key: "a.b.c", message: "wrong" }]));
 });
 
 test("names, labels and common keys", () => {
   assert.deepEqual(["a-b_1", "a.b", "files__*", 'q"'].map(quoteName), ["a-b_1", '"a.b"', '"files__*"', '"q\\""']);
-  assert.equal(labelOf("max_tool_iterations"), "Max tool iterations");
-  assert.equal(labelOf("tools.allow"), "Tools: allow");
+  const labels = [
+    ["max_tool_iterations", "Max tool iterations"], ["tools.allow", "Tools: allow"], ["", "c.d"],
+  ];
+  for (const [name, label] of labels) {
+    assert.equal(labelOf(field({ key: 'a."c.d"', name })), label);
+  }
+  for (const name of ["a", "a.b", 'q"', "-_9"]) {
+    assert.equal(nameOf(`x."y.z".${quoteName(name)}`), name);
+  }
+  const titles = [
+    ["agents", "Add an agent"], ["providers", "Add a provider"], ["tools.mcp_servers", "Add an mcp server to tools"],
+    ["channels.telegram", "Add a table to channels.telegram"], ["channels.discord.work.groups", "Add a group to channels.discord.work"],
+  ];
+  assert.deepEqual(titles.map(([parent]) => additionTitle(parent)), titles.map(([, title]) => title));
   assert.ok(isCommon(field({ name: "model" })) && isCommon(field({ value: 1 })) && isCommon(field({ is_hidden: true })));
   assert.ok(!isCommon(field({})) && !isCommon(field({ input: "rules", value: {} })));
+  const rare = Array.from({ length: 7 }, () => field({}));
+  const counts = [rare, rare.slice(1), [...rare, field({ name: "model" })]].map((fields) => commonFields(fields).length);
+  assert.deepEqual(counts, [7, 6, 1]);
 });
 
 test("a difference has the changed lines, and no secrets", () => {

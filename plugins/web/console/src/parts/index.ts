@@ -1,5 +1,5 @@
 export { Badge, State, type Tone } from "./Badge.js";
-export { Button, IconButton } from "./Button.js";
+export { Button, IconButton, type ButtonProps } from "./Button.js";
 export { Code, CopyButton, Json } from "./Code.js";
 export { ConfirmButton } from "./ConfirmButton.js";
 export { Dialog } from "./Dialog.js";

@@ -3,7 +3,7 @@ import { useId } from "preact/hooks";
 import { Badge, Button } from "../parts/index.js";
 import { Help } from "./Help.js";
 import { Input, type InputProps } from "./Inputs.js";
-import { isSet, labelOf } from "./values.js";
+import { isEdited, isSet, labelOf } from "./values.js";
 
 interface Props extends Omit<InputProps, "id" | "describedBy" | "isFaulty"> {
   fault: string | null;
@@ -14,23 +14,23 @@ export function FieldRow({ fault, ...rest }: Props) {
   const { field, edits, onEdit } = rest;
   const id = useId();
   const { least } = field;
-  const isEdited = [...edits.keys()].some((key) => key === field.key || key.startsWith(`${field.key}.`));
-  const canReset = field.input !== "rules" && field.input !== "other" && isSet(field) && edits.get(field.key) !== null;
+  const canReset = !["rules", "pairs", "other"].includes(field.input) && isSet(field) && edits.get(field.key) !== null;
+  const label = labelOf(field);
   return (
     <div class="setting" data-key={field.key}>
       <div class="setting-head">
-        <label for={id}>{labelOf(field.name)}</label>
-        {isEdited && <Badge tone="busy">changed</Badge>}
+        <label for={id}>{label}</label>
+        {isEdited(field, edits) && <Badge tone="busy">changed</Badge>}
       </div>
       {fault !== null && <p class="fault" id={`${id}-fault`}>{fault}</p>}
       <div class="setting-control">
         <Input {...rest} id={id} describedBy={fault === null ? `${id}-help` : `${id}-fault ${id}-help`} isFaulty={fault !== null} />
         {canReset && (
-          <Button look="quiet" aria-label={`Use the default of ${labelOf(field.name)}`} onClick={() => onEdit(field.key, null)}>Use the default</Button>
+          <Button look="quiet" aria-label={`Use the default of ${label}`} onClick={() => onEdit(field.key, null)}>Use the default</Button>
         )}
       </div>
       <p class="hint" id={`${id}-help`}>
-        <code>{field.name}</code> <Help text={field.help} />
+        {field.name !== "" && <code>{field.name}</code>} <Help text={field.help} />
         {least !== null && least > 0 && ` At least ${least}.`}
       </p>
     </div>

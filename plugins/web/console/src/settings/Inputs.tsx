@@ -1,8 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { Button } from "../parts/index.js";
-import { labelOf, quoteName, textOf, valueOf, type Edits } from "./values.js";
-import type { EditValue, FormField } from "./types.js";
+import { labelOf, nameOf, quoteName, textOf, valueOf, type Edits } from "./values.js";
+import type { Adopt, EditValue, FormField } from "./types.js";
 
 export interface InputProps {
   field: FormField;
@@ -12,6 +12,7 @@ export interface InputProps {
   describedBy: string;
   isFaulty: boolean;
   onEdit: (key: string, value: EditValue | undefined) => void;
+  onAdopt: Adopt;
   onShowText: () => void;
 }
 
@@ -28,12 +29,13 @@ export function Input(props: InputProps) {
     case "secret":
       return <Secret {...props} />;
     case "rules":
-      return <Rules {...props} />;
+    case "pairs":
+      return <Entries {...props} />;
     case "other":
       return (
         <Button
           id={props.id}
-          aria-label={`Edit ${labelOf(props.field.name)} as text`}
+          aria-label={`Edit ${labelOf(props.field)} as text`}
           aria-describedby={props.describedBy}
           onClick={props.onShowText}
         >
@@ -115,7 +117,7 @@ function Secret(props: InputProps) {
         <span class="mono" aria-hidden="true">••••••••</span>
         <Button
           id={props.id}
-          aria-label={`Replace ${labelOf(field.name)}`}
+          aria-label={`Replace ${labelOf(field)}`}
           aria-describedby={props.describedBy}
           onClick={() => setReplaced(true)}
         >
@@ -139,44 +141,34 @@ function Secret(props: InputProps) {
     : <input {...rest} type="password" autocomplete="new-password" />;
 }
 
-/** Names of the person's choice, each with a rule. */
-function Rules(props: InputProps) {
-  const { field, edits, onEdit, id, describedBy, onShowText } = props;
+/** Names of the person's choice, each with a rule or a text. */
+function Entries(props: InputProps) {
+  const { field, edits, onEdit, id, describedBy } = props;
   const [added, setAdded] = useState("");
+  const isRules = field.input === "rules";
   const keyOf = (name: string) => `${field.key}.${quoteName(name)}`;
-  const rules = Object.entries((field.value ?? {}) as Record<string, unknown>);
-  const known = new Set(rules.map(([name]) => keyOf(name)));
-  const prefix = `${field.key}.`;
-  const fresh = [...edits].filter(([key, value]) => key.startsWith(prefix) && !known.has(key) && value !== null);
+  const known = Object.entries((field.value ?? {}) as Record<string, unknown>);
+  const keys = new Set(known.map(([name]) => keyOf(name)));
+  const fresh = [...edits].filter(([key]) => key.startsWith(`${field.key}.`) && !keys.has(key));
   const rows = [
-    ...rules.map(([name, rule]) => ({ name, key: keyOf(name), rule })),
-    ...fresh.map(([key, rule]) => ({ name: nameOf(key.slice(prefix.length)), key, rule })),
+    ...known.map(([name, value]) => ({ name, key: keyOf(name), value })),
+    ...fresh.map(([key, value]) => ({ name: nameOf(key), key, value: value as unknown })),
   ].filter(({ key }) => edits.get(key) !== null);
-  const first = field.choices[0]?.value ?? "";
+  const first = (field.choices.find(({ value }) => value === "ask") ?? field.choices[0])?.value ?? "";
   const add = () => {
     if (added.trim() !== "") {
-      onEdit(keyOf(added.trim()), "ask");
+      onEdit(keyOf(added.trim()), first);
       setAdded("");
     }
   };
+  const what = isRules ? "rule" : "text";
   return (
     <div class="setting-rules" role="group" aria-describedby={describedBy}>
-      {rows.map(({ name, key, rule }) => (
+      {rows.map(({ name, key, value }) => (
         <div class="setting-rule" key={key}>
           <code>{name}</code>
-          {typeof rule === "string"
-            ? (
-              <select
-                class="input"
-                aria-label={`Rule for ${name}`}
-                value={(edits.get(key) as string | undefined) ?? rule ?? first}
-                onChange={({ currentTarget: { value } }) => onEdit(key, value)}
-              >
-                {field.choices.map(({ value }) => <option key={value} value={value}>{value}</option>)}
-              </select>
-            )
-            : <Button onClick={onShowText}>Edit as text</Button>}
-          <Button look="quiet" icon="trash" aria-label={`Remove the rule for ${name}`} onClick={() => onEdit(key, known.has(key) ? null : undefined)} />
+          <Entry {...props} name={name} entry={key} value={value} isKnown={keys.has(key)} />
+          <Button look="quiet" icon="trash" aria-label={`Remove the ${what} for ${name}`} onClick={() => onEdit(key, keys.has(key) ? null : undefined)} />
         </div>
       ))}
       <div class="setting-rule">
@@ -184,7 +176,7 @@ function Rules(props: InputProps) {
           id={id}
           class="input"
           value={added}
-          placeholder="Tool, such as files__*"
+          placeholder={isRules ? "Tool, such as files__*" : "Name"}
           autocomplete="off"
           spellcheck={false}
           onInput={({ currentTarget: { value } }) => setAdded(value)}
@@ -195,12 +187,54 @@ function Rules(props: InputProps) {
             }
           }}
         />
-        <Button icon="plus" onClick={add}>Add a rule</Button>
+        <Button icon="plus" onClick={add}>Add a {what}</Button>
       </div>
     </div>
   );
 }
 
-function nameOf(quoted: string): string {
-  return quoted.startsWith('"') ? (JSON.parse(quoted) as string) : quoted;
+/** The control of one entry. A rule for each case is a table of its own. */
+function Entry({ field, edits, onEdit, onAdopt, name, entry, value, isKnown }: InputProps & { name: string; entry: string; value: unknown; isKnown: boolean }) {
+  const [isReplaced, setReplaced] = useState(false);
+  const now = edits.has(entry) ? edits.get(entry) : value;
+  if (field.input === "rules") {
+    if (typeof now !== "string") {
+      return <span class="hint">a rule for each case, below</span>;
+    }
+    return (
+      <>
+        <select class="input" aria-label={`Rule for ${name}`} value={now} onChange={({ currentTarget }) => onEdit(entry, currentTarget.value)}>
+          {field.choices.map((choice) => <option key={choice.value} value={choice.value}>{choice.value}</option>)}
+        </select>
+        {isKnown && (
+          <Button
+            look="quiet"
+            aria-label={`A rule for each case of ${name}`}
+            onClick={() => void onAdopt([{ key: entry, value: null }, { key: `${entry}.default`, value: now }])}
+          >
+            By case
+          </Button>
+        )}
+      </>
+    );
+  }
+  if (now === null && !isReplaced) {
+    return (
+      <>
+        <span class="mono" aria-hidden="true">••••••••</span>
+        <Button aria-label={`Replace ${name}`} onClick={() => setReplaced(true)}>Replace</Button>
+      </>
+    );
+  }
+  const rest = {
+    class: "input",
+    "aria-label": `Text of ${name}`,
+    value: now === null || now === undefined ? "" : String(now),
+    spellcheck: false,
+    onInput: ({ currentTarget }: { currentTarget: HTMLInputElement }) =>
+      onEdit(entry, value === null && currentTarget.value === "" ? undefined : currentTarget.value),
+  };
+  return value === null
+    ? <input {...rest} type="password" autocomplete="new-password" />
+    : <input {...rest} type="text" autocomplete="off" />;
 }

@@ -5,19 +5,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { post } from "../api.js";
 import { useAction, useLoad } from "../hooks.js";
 import { Button, Loaded, Problem } from "../parts/index.js";
-import { AddTable } from "./AddTable.js";
+import { GroupSection } from "./GroupSection.js";
 import { ReviewDialog } from "./ReviewDialog.js";
-import { TableSection } from "./TableSection.js";
-import type { ConfigEdit, ConfigForm, EditValue, FormDraft, FormField, FormGroup } from "./types.js";
+import type { ConfigEdit, ConfigForm, EditValue, FormDraft, FormField } from "./types.js";
 import { faultsWithoutField, isUnchanged, type Edits } from "./values.js";
-
-const GROUPS: { name: FormGroup; title: string }[] = [
-  { name: "models", title: "Models and agents" },
-  { name: "providers", title: "Providers" },
-  { name: "channels", title: "Channels" },
-  { name: "tools", title: "Tools" },
-  { name: "limits", title: "Limits" },
-];
 
 export interface FormProps {
   draft: FormDraft;
@@ -41,6 +32,7 @@ function LoadedForm({ draft, onEdited, onShowText, first }: FormProps & { first:
   const [form, setForm] = useState(first);
   const [edits, setEdits] = useState<Edits>(new Map());
   const [isReviewed, setReviewed] = useState(false);
+  const [query, setQuery] = useState("");
   const box = useRef<HTMLDivElement>(null);
   const isFaultWanted = useRef(false);
   const { faults, warnings } = form.check;
@@ -64,7 +56,7 @@ function LoadedForm({ draft, onEdited, onShowText, first }: FormProps & { first:
   useEffect(() => onEdited(edits.size > 0 ? () => adopting.run() : null), [edits]);
   useEffect(() => {
     if (isFaultWanted.current && faults.length > 0) {
-      box.current?.querySelector<HTMLElement>("[aria-invalid=true], .problem")?.focus();
+      box.current?.querySelector<HTMLElement>("[aria-invalid=true], .problem, .settings-table > .fault")?.focus();
     }
     isFaultWanted.current = false;
     if (faults.length > 0) {
@@ -84,29 +76,27 @@ function LoadedForm({ draft, onEdited, onShowText, first }: FormProps & { first:
           <Button onClick={onShowText}>Edit as text</Button>
         </div>
       )}
-      {GROUPS.map(({ name, title }) => {
-        const tables = form.tables.filter(({ group }) => group === name);
-        const additions = form.additions.filter(({ group }) => group === name);
-        return (tables.length > 0 || additions.length > 0) && (
-          <div class="settings-group" key={name}>
-            <h2>{title}</h2>
-            {tables.map((table) => (
-              <TableSection
-                key={table.key}
-                table={table}
-                edits={edits}
-                faults={faults}
-                onEdit={edit}
-                onRemove={() => adopting.run([{ key: table.key, value: null }])}
-                onShowText={onShowText}
-              />
-            ))}
-            {additions.map((addition) => (
-              <AddTable key={addition.parent} addition={addition} onAdd={(added) => adopting.run([added])} />
-            ))}
-          </div>
-        );
-      })}
+      <input
+        class="input settings-search"
+        type="search"
+        aria-label="Find a setting"
+        placeholder="Find a setting"
+        value={query}
+        onInput={({ currentTarget }) => setQuery(currentTarget.value)}
+      />
+      {form.groups.map((group) => (
+        <GroupSection
+          key={group.name}
+          group={group}
+          form={form}
+          query={query.trim()}
+          edits={edits}
+          faults={faults}
+          onEdit={edit}
+          onAdopt={(made) => adopting.run(made)}
+          onShowText={onShowText}
+        />
+      ))}
       <div class="settings-bar">
         <p role="status">{stateText(edits.size, isDirty, draft.isSaved, faults.length)}</p>
         <div class="actions">

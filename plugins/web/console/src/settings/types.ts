@@ -2,10 +2,8 @@
 
 import type { ConfigCheck } from "../types.js";
 
-export type FormGroup = "models" | "providers" | "channels" | "tools" | "limits";
-
 export type FormInput =
-  | "switch" | "choice" | "integer" | "number" | "text" | "lines" | "list" | "secret" | "rules" | "other";
+  | "switch" | "choice" | "integer" | "number" | "text" | "lines" | "list" | "secret" | "rules" | "pairs" | "other";
 
 export interface FormField {
   /** The key, as TOML writes it. */
@@ -17,22 +15,32 @@ export interface FormField {
   input: FormInput;
   choices: { value: string; help: string }[];
   least: number | null;
+  /** For `rules` and `pairs` an object. A text in it that is hidden is `null`. */
   value: unknown;
   is_hidden: boolean;
 }
 
+export interface FormGroup {
+  name: string;
+  about: string;
+}
+
 export interface FormTable {
   key: string;
-  group: FormGroup;
+  path: string;
+  group: string;
   kind: string | null;
   about: string;
+  can_add: boolean;
   can_remove: boolean;
+  can_rename: boolean;
   fields: FormField[];
 }
 
 export interface FormAddition {
   parent: string;
-  group: FormGroup;
+  group: string;
+  about: string;
   kinds: string[];
   names: string[];
 }
@@ -40,6 +48,7 @@ export interface FormAddition {
 export interface ConfigForm {
   text: string;
   check: ConfigCheck;
+  groups: FormGroup[];
   tables: FormTable[];
   additions: FormAddition[];
 }
@@ -49,8 +58,13 @@ export type EditValue = null | string | boolean | string[] | Record<string, neve
 
 export interface ConfigEdit {
   key: string;
-  value: EditValue;
+  value?: EditValue;
+  /** The new last name of a table. */
+  rename?: string;
 }
+
+/** Changes the text that is edited at once, behind the changes that the form has collected. */
+export type Adopt = (edits: ConfigEdit[]) => Promise<boolean>;
 
 /** The text that is edited, as the form needs it. */
 export interface FormDraft {
