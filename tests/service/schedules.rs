@@ -47,6 +47,13 @@ fn miss(home: &Home, minutes: i64) {
     );
 }
 
+/// Makes the only schedule due now. Another one, for later, wakes the daemon, which may die before it
+/// answers.
+fn come_due(home: &Home) {
+    change(home, "UPDATE schedules SET next_at = made_at");
+    home.run(&["schedule", "add", "ann", "--text", "Later.", "--in", "2h"]);
+}
+
 /// Checks that the chat gets these texts, each once and unmarked, and nothing else.
 async fn gets(home: &Home, texts: &[&str], what: &str) {
     let unmarked: Vec<_> = texts.iter().map(|text| (*text, false)).collect();
@@ -80,10 +87,11 @@ async fn f17_crash_at_each_point_of_a_due_time_runs_it_once() {
         for point in points {
             let model = diligent().await;
             let home = Home::new(program!()).with_config(&config(&model, ""));
-            add(&home, &[option, work, "--in", "1s"]);
+            add(&home, &[option, work, "--in", "1h"]);
             let mut daemon = doomed(&home, point);
             daemon.wait_until_ready();
             let chat = AttachedChat::join(&home, "ann").await;
+            come_due(&home);
             assert_eq!(chat.hear_until_lost().await, [false; 0], "{point}");
             dies(daemon).await;
 
