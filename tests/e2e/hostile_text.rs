@@ -12,8 +12,8 @@ use crate::support::{end, start, stop, until};
 /// Clears the screen, sets the title, uses C1 codes, overrides the direction, hides a tag.
 const HOSTILE: &str = "x\u{1b}[2Jy\u{1b}]0;pwned\u{7}z\u{9b}31m\u{9d}0;t\u{9c}\u{202e}gnp.exe\u{2066}\rover\u{8}\u{7f}\u{e0041}!";
 
-/// The visible rest in printed text, and its escaped form in JSON.
-const LEFT: [&str; 2] = ["x[2Jy", "\\u001b[2Jy"];
+/// The visible rest in printed text, its escaped form in JSON, and that of a question for approval.
+const LEFT: [&str; 3] = ["x[2Jy", "\\u001b[2Jy", "u{1b}[2Jy"];
 
 /// Returns `true` for characters that must be absent from all output.
 fn is_obeyed(c: char) -> bool {

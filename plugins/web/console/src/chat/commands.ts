@@ -24,6 +24,8 @@ const LIST: readonly (readonly [name: string, argument: string, help: string])[]
   ["queue", "[queue|collect|steer|interrupt]", "show or choose what happens to messages that arrive while I work"],
   ["resend", "", "resend what did not arrive"],
   ["retry", "[w…]", "repeat what was interrupted or failed"],
+  ["rule", "add [--chat | --person | --agent name] text, remove r…", "add a rule that I must always follow, or remove one"],
+  ["rules", "", "show the rules of my owners"],
   ["skip", "[w…]", "continue without what was interrupted"],
   ["status", "", "show what I am doing"],
   ["stop", "", "stop the current work, keep its text; background programs continue"],

@@ -13,7 +13,7 @@ export function Browsers() {
     { title: "Last request", cell: ({ seen_at }) => (seen_at === null ? "not since the last start" : <Time at={seen_at} />) },
     { title: "Until", cell: (row) => <Time at={row.expires_at} /> },
     { title: "Person", cell: ({ sender }) => <span class="mono">{sender}</span> },
-    { title: "", cell: (row) => <SignOut browser={row} onDone={load.reload} /> },
+    { title: "Action", cell: (row) => <SignOut browser={row} onDone={load.reload} /> },
   ];
   return (
     <section class="panel">
