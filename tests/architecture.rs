@@ -249,10 +249,12 @@ fn below_root(path: &std::path::Path) -> String {
 fn tool_recipe_tells_the_lines_that_name_a_tool() {
     let page = read("docs/src/build/tool.md");
     let list = "crates/tools/src/builtin/mod.rs";
-    assert!(page.contains(&format!("Add three lines to `{list}`")));
+    let names = "crates/tools/src/builtin/names.rs";
+    assert!(page.contains(&format!("Add two lines to `{list}`")));
+    assert!(page.contains("to `BUILT_IN` in `names.rs`"));
     for tool in ["outline", "read_result", "use_skill", "write_file"] {
-        for line in [format!("mod {tool};"), format!("\"{tool}\",")] {
-            assert_eq!(lines_naming(list, &[&line]), 1, "{line}");
+        for (file, line) in [(list, format!("mod {tool};")), (names, format!("\"{tool}\","))] {
+            assert_eq!(lines_naming(file, &[&line]), 1, "{line}");
         }
         // A file tool stands in its frame.
         let added =
