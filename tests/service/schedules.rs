@@ -50,7 +50,8 @@ fn miss(home: &Home, minutes: i64) {
 /// Makes the only schedule due now. Another one, for later, wakes the daemon, which may die before it
 /// answers.
 fn come_due(home: &Home) {
-    change(home, "UPDATE schedules SET next_at = made_at");
+    let due = "UPDATE schedules SET next_at = made_at, rule = json_set(rule, '$.recurrence.once', made_at)";
+    change(home, due);
     drop(home.run(&["schedule", "add", "ann", "--text", "Later.", "--in", "2h"]));
 }
 
