@@ -1,6 +1,6 @@
 /** The exchange of a one-time code for a token. */
 
-import { ApiError, path, post, remove, setToken } from "./api.js";
+import { ApiError, path, post, send, setToken, token } from "./api.js";
 import { Store } from "./store.js";
 import type { Login } from "./types.js";
 
@@ -46,17 +46,17 @@ export async function logIn(code: string): Promise<void> {
 
 /** Signs this browser out. The daemon also ends its token, if it can be reached. */
 export async function logOut(): Promise<void> {
-  const id = localStorage.getItem(BROWSER_KEY);
+  const [ended, id] = [token.get(), localStorage.getItem(BROWSER_KEY)];
+  setToken(null);
+  if (ended === null || id === null) {
+    return;
+  }
   try {
-    if (id !== null) {
-      await remove(path("web", "browsers", id));
-    }
+    await send(path("web", "browsers", id), undefined, { method: "DELETE" }, ended);
   } catch (error) {
     if (!(error instanceof ApiError)) {
       throw error;
     }
-  } finally {
-    setToken(null);
   }
 }
 

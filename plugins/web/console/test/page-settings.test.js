@@ -168,7 +168,7 @@ scenario("parts that the file does not have are folded, and added with their key
   await nameIn(page, "Add a token to http", "phone");
   const phone = page.getByRole("region", { name: "http.tokens.phone" });
   await phone.getByLabel("Token", { exact: true }).fill("0123456789abcdef0123");
-  await page.getByRole("button", { name: "A rule for each case of write_file" }).click();
+  await page.getByRole("button", { name: "By case: rules for write_file" }).click();
   const rule = page.getByRole("region", { name: "tools.policy.write_file" });
   await rule.getByRole("combobox", { name: "Groups" }).selectOption("deny");
   await page.getByRole("button", { name: "Review changes" }).click();

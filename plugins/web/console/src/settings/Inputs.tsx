@@ -209,7 +209,7 @@ function Entry({ field, edits, onEdit, onAdopt, name, entry, value, isKnown }: I
         {isKnown && (
           <Button
             look="quiet"
-            aria-label={`A rule for each case of ${name}`}
+            aria-label={`By case: rules for ${name}`}
             onClick={() => void onAdopt([{ key: entry, value: null }, { key: `${entry}.default`, value: now }])}
           >
             By case

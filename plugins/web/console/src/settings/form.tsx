@@ -39,11 +39,13 @@ function LoadedForm({ draft, onEdited, onShowText, first }: FormProps & { first:
 
   /** Makes the changes in the text, which is not saved by that. */
   const adopting = useAction(async (more: ConfigEdit[] = []) => {
+    const sent = edits;
     const made = [...[...edits].map(([key, value]) => ({ key, value })), ...more];
     const next = await post<ConfigForm>("/v1/config/form", { text: draft.whole, edits: made });
     draft.replace(next.text);
     setForm(next);
-    setEdits(new Map());
+    // Changes that were made meanwhile stay.
+    setEdits((now) => new Map([...now].filter(([key, value]) => !sent.has(key) || sent.get(key) !== value)));
     return next;
   });
   const review = async () => {
