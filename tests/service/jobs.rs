@@ -97,7 +97,7 @@ async fn job_from_telegram_shows_its_progress_in_one_message_that_the_summary_re
     sends(&platform, "Allowed by ").await;
     assert_eq!(pull_requests(&home), 1);
 
-    // The summary is a new message, because an edit notifies nobody.
+    // The summary is a new message, because an edit sends no notification.
     let (progress, sent): (Vec<_>, Vec<_>) =
         platform.sent().into_iter().partition(|one| one.deleted);
     assert_eq!((progress.len(), sent.len()), (1, 3), "{progress:?} {sent:?}");

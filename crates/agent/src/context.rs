@@ -183,7 +183,7 @@ impl AgentLoop {
         }
         let agents: Vec<String> =
             [&turn_context.agent].into_iter().chain(&turn_context.within).cloned().collect();
-        let askers = turn_context.askers(turn);
+        let askers = turn_context.list_askers(turn);
         let case = RuleCase { agents: &agents, session: &turn.session, askers: &askers };
         rules.retain(|rule| rule.scope.includes_turn(case));
         rules

@@ -66,7 +66,7 @@ impl TurnContext {
     }
 
     /// Returns the authors of the messages that the turn works on.
-    pub(crate) fn askers(&self, turn: &TurnRecord) -> Vec<Asker> {
+    pub(crate) fn list_askers(&self, turn: &TurnRecord) -> Vec<Asker> {
         let messages = self.asking(turn).map(|message| &message.message.inbound);
         messages.filter_map(|inbound| self.roles.asker(inbound)).collect()
     }

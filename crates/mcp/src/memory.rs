@@ -81,9 +81,9 @@ impl KnownServer {
         self.approved_forms.insert(tool.pin_key(), tool.clone());
     }
 
-    /// Approves the first list of a trusted server's tools. A call of such a tool may ask nobody, so
-    /// no later tool gets in by itself.
-    pub(crate) fn vouch(&mut self, is_trusted: bool) {
+    /// Approves the first list of a trusted server's tools. Their calls may need no approval of a
+    /// person, so a tool that the server adds later is not approved with them.
+    pub(crate) fn approve_first_list(&mut self, is_trusted: bool) {
         if is_trusted && !self.is_vouched {
             let is_new = |tool: &&ListedTool| self.tool_state(tool) == McpToolState::New;
             let new: Vec<ListedTool> = self.tools.iter().filter(is_new).cloned().collect();

@@ -232,7 +232,7 @@ impl ConfiguredServer {
             known.tools = list.tools;
             known.left_out = [remarks, list.left_out].concat();
             known.keep_forms();
-            known.vouch(self.config.trusted);
+            known.approve_first_list(self.config.trusted);
         });
         self.warn_of_changes();
         Ok(())

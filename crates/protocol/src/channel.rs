@@ -119,8 +119,8 @@ pub trait Channel: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Returns `true` if a message with this content notifies somebody whom an edit would not. The
-    /// growing answer is then removed, and the answer is a new message.
+    /// Returns `true` if a new message with this content sends a notification, which an edit does not.
+    /// The growing answer is then removed, and the answer is a new message.
     fn notifies(&self, content: &Content) -> bool {
         let _ = content;
         false

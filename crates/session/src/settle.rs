@@ -190,8 +190,8 @@ impl Settler {
         Ok(if more { LaneWork::Open } else { LaneWork::None })
     }
 
-    /// Returns `true` if a reply has to notify people who do something else meanwhile. An edit of the
-    /// preview would notify nobody.
+    /// Returns `true` if a reply has to send a notification, since people do something else meanwhile.
+    /// An edit of the preview sends none.
     fn needs_new_message(&self, turn: &TurnRecord, reply: Option<&Planned>) -> bool {
         let Some((reply, first)) = reply.and_then(|it| Some((it, it.chunks.first()?))) else {
             return false;

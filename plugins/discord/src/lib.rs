@@ -104,7 +104,7 @@ impl Channel for Discord {
     }
 
     fn notifies(&self, content: &Content) -> bool {
-        self.pings(content) || self.mentioned(content).is_some()
+        self.may_ping_asker(content) || self.find_mentioned_user(content).is_some()
     }
 
     fn max_file_bytes(&self, chat: &ChatAddress) -> Option<u64> {

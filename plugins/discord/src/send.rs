@@ -151,8 +151,8 @@ impl Discord {
     ) -> Result<SentMessage, SendError> {
         self.rest.limits.check(channel_id, self.clock.elapsed())?;
         let nonce = Nonce::String(nonce);
-        let pings = self.pings(&delivery.content);
-        let mentioned = self.mentioned(&delivery.content);
+        let pings = self.may_ping_asker(&delivery.content);
+        let mentioned = self.find_mentioned_user(&delivery.content);
         let message = compose::draft(delivery, text, pings, mentioned);
         let message = message.nonce(nonce).enforce_nonce(true);
         let reference = self.reference(channel_id, delivery);
@@ -178,7 +178,7 @@ impl Discord {
 
     /// Returns `true` if the author of the message replied to is notified: of a question, and of an
     /// answer that took long.
-    pub(crate) fn pings(&self, content: &Content) -> bool {
+    pub(crate) fn may_ping_asker(&self, content: &Content) -> bool {
         let replied = content.reply_to.as_ref().and_then(convert::message_of);
         let Some(replied) = replied.filter(|_| self.settings.ping) else { return false };
         let written = Timestamp(replied.created_at().unix_timestamp() * 1000);
@@ -188,13 +188,17 @@ impl Discord {
 
     /// Returns the person whom the text mentions, because there is no message of theirs to reply to: the
     /// asker of a scheduled task or a job in a channel.
-    pub(crate) fn mentioned(&self, content: &Content) -> Option<UserId> {
+    pub(crate) fn find_mentioned_user(&self, content: &Content) -> Option<UserId> {
         let user = content.notifies.as_ref().filter(|_| self.settings.ping)?;
         user.as_str().parse().ok()
     }
 
     fn message_text(&self, delivery: &Delivery, repeat: bool) -> String {
-        compose::text_with_mention(&delivery.content, repeat, self.mentioned(&delivery.content))
+        compose::text_with_mention(
+            &delivery.content,
+            repeat,
+            self.find_mentioned_user(&delivery.content),
+        )
     }
 
     /// Notes that a message was sent, and the end of the channel's limit.
