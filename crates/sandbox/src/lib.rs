@@ -17,6 +17,7 @@ mod path;
 mod protection;
 mod protects;
 mod provenance;
+mod read_configs;
 mod replace;
 mod repository;
 mod roots;

@@ -13,6 +13,7 @@ use avocet_text::fits_pattern;
 use parking_lot::Mutex;
 
 use crate::config_keys::PROTECTED;
+use crate::read_configs::{FileIdentity, ReadConfigs};
 use crate::secrets::{is_of_packages, plain_path};
 use crate::writing_programs::WritingPrograms;
 
@@ -44,6 +45,8 @@ pub struct PathProtection {
     runs: Mutex<Vec<Weak<ApprovedChanges>>>,
     /// The directories that running programs may change.
     pub(crate) writing: WritingPrograms,
+    /// The configurations of repositories as they were read last.
+    pub(crate) read_configs: ReadConfigs,
 }
 
 /// The kind of a protected path.
@@ -64,9 +67,6 @@ pub(crate) enum ProtectedKind {
 /// the change.
 #[derive(Debug, Default)]
 pub(crate) struct ApprovedChanges(Mutex<BTreeMap<PathBuf, FileIdentity>>);
-
-/// Device, inode, and the time of the last change, which programs cannot set.
-pub(crate) type FileIdentity = (u64, u64, i64, i64);
 
 impl PathProtection {
     /// Protects these paths anywhere below a directory that programs may change. `.git/config` and
@@ -98,6 +98,7 @@ impl PathProtection {
             patterns: patterns.to_vec(),
             runs: Mutex::default(),
             writing: WritingPrograms::default(),
+            read_configs: ReadConfigs::default(),
         })
     }
 
@@ -105,8 +106,8 @@ impl PathProtection {
     #[must_use]
     pub fn without_patterns() -> Self {
         let (patterns, names, runs) = (Vec::new(), Vec::new(), Mutex::default());
-        let writing = WritingPrograms::default();
-        Self { patterns, names, configs: false, hooks: false, runs, writing }
+        let (writing, read_configs) = (WritingPrograms::default(), ReadConfigs::default());
+        Self { patterns, names, configs: false, hooks: false, runs, writing, read_configs }
     }
 
     pub(crate) fn patterns(&self) -> &[String] {

@@ -6,12 +6,14 @@ use std::fs;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cap_std::fs::{Dir, FileType, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
 use rustix::fs::OFlags;
 
 use crate::git::{ConfigEntry, MOST_CONFIG, parse_config, paths_git_follows};
-use crate::protection::{FileIdentity, PathProtection, ProtectedKind, plain_name};
+use crate::protection::{PathProtection, ProtectedKind, plain_name};
+use crate::read_configs::FileIdentity;
 use crate::untrusted_tree::is_untrusted;
 
 /// Entries that are searched. The sandbox of a larger directory does not start.
@@ -33,7 +35,7 @@ pub(crate) struct ProtectedFile {
     pub(crate) kind: ProtectedKind,
     pub(crate) identity: FileIdentity,
     /// The entries of a configuration; `None` if git would refuse it.
-    pub(crate) entries: Option<Vec<ConfigEntry>>,
+    pub(crate) entries: Option<Arc<[ConfigEntry]>>,
 }
 
 impl ProtectedSurvey {
@@ -55,11 +57,11 @@ impl ProtectedSurvey {
                     survey.trusted.insert(path.clone());
                 }
                 if entries[at].1.is_dir() {
-                    survey.look_into(root, &path, kind)?;
+                    survey.look_into(root, &path, kind, protection)?;
                     continue;
                 }
                 is_repository |= is_trusted && kind == ProtectedKind::Config;
-                survey.look_at(root, &path, kind);
+                survey.look_at(root, &path, kind, protection);
                 if let Some(entries) =
                     survey.files.get(&path).and_then(|seen| seen.entries.as_ref())
                 {
@@ -85,7 +87,9 @@ impl ProtectedSurvey {
         }
         for lead in hooks {
             match lead.strip_prefix(&base) {
-                Ok(path) if !path.as_os_str().is_empty() => survey.look_at_lead(root, path)?,
+                Ok(path) if !path.as_os_str().is_empty() => {
+                    survey.look_at_lead(root, path, protection)?;
+                }
                 _ => {}
             }
         }
@@ -93,12 +97,17 @@ impl ProtectedSurvey {
     }
 
     /// Examines a directory of hooks that a configuration names, or further configuration.
-    fn look_at_lead(&mut self, root: &Dir, path: &Path) -> io::Result<()> {
+    fn look_at_lead(
+        &mut self,
+        root: &Dir,
+        path: &Path,
+        protection: &PathProtection,
+    ) -> io::Result<()> {
         match root.symlink_metadata(path) {
             Ok(found) if found.is_dir() => {
-                self.look_into(root, path, ProtectedKind::Hooks)?;
+                self.look_into(root, path, ProtectedKind::Hooks, protection)?;
             }
-            Ok(_) => self.look_at(root, path, ProtectedKind::Config),
+            Ok(_) => self.look_at(root, path, ProtectedKind::Config, protection),
             Err(_) => return Ok(()),
         }
         if !is_untrusted(&place_of(root), path) {
@@ -108,13 +117,19 @@ impl ProtectedSurvey {
     }
 
     /// Examines the files in a protected directory; for `Other`, also those below it.
-    fn look_into(&mut self, root: &Dir, directory: &Path, kind: ProtectedKind) -> io::Result<()> {
+    fn look_into(
+        &mut self,
+        root: &Dir,
+        directory: &Path,
+        kind: ProtectedKind,
+        protection: &PathProtection,
+    ) -> io::Result<()> {
         let mut open = vec![directory.to_owned()];
         while let Some(directory) = open.pop() {
             for (name, found) in self.list_entries(root, &directory)?.unwrap_or_default() {
                 let path = directory.join(name);
                 if !found.is_dir() {
-                    self.look_at(root, &path, kind);
+                    self.look_at(root, &path, kind, protection);
                 } else if kind == ProtectedKind::Other {
                     open.push(path);
                 }
@@ -123,16 +138,24 @@ impl ProtectedSurvey {
         Ok(())
     }
 
-    fn look_at(&mut self, root: &Dir, path: &Path, kind: ProtectedKind) {
+    fn look_at(
+        &mut self,
+        root: &Dir,
+        path: &Path,
+        kind: ProtectedKind,
+        protection: &PathProtection,
+    ) {
         // The file may have gone since.
         let Ok(found) = root.symlink_metadata(path) else { return };
+        let identity = (found.dev(), found.ino(), found.ctime(), found.ctime_nsec());
+        let read = || {
+            let text = read_config(root, path, &found)?;
+            parse_config(&text).map(Arc::from)
+        };
         let entries = match kind {
-            ProtectedKind::Config => {
-                read_config(root, path, &found).and_then(|text| parse_config(&text))
-            }
+            ProtectedKind::Config => protection.read_configs.get_or_read(identity, read),
             ProtectedKind::Hooks | ProtectedKind::Link | ProtectedKind::Other => None,
         };
-        let identity = (found.dev(), found.ino(), found.ctime(), found.ctime_nsec());
         self.files.insert(path.to_owned(), ProtectedFile { kind, identity, entries });
     }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use avocet_protocol::access::{Rule, ToolPolicy, Trust};
+use avocet_protocol::access::{LeastTrust, Rule, ToolPolicy, Trust};
 use avocet_protocol::tool::{ToolContext, Toolbox, WaitRequest};
 use avocet_sandbox::Workspace;
 use avocet_testkit::{SystemPart, skip_without};
@@ -60,6 +60,38 @@ async fn strangers() -> Option<World> {
     assert!(ran.status.success(), "{ran:?}");
     fs::remove_dir_all(&root).unwrap();
     Some(world)
+}
+
+#[tokio::test]
+async fn exec_shell_has_low_trust_only_if_it_reads_an_untrusted_git_config() {
+    let Some(world) = strangers().await else { return };
+    shell(&world, "tar -xf inbox/r.tar").await;
+    fs::remove_dir_all(world.workspace.path().join("inbox")).unwrap();
+    let trust = async |command: &str| {
+        let context = ToolContext { read: LeastTrust::default(), ..context() };
+        let ran = world.run_in(&context, "exec_shell", json!({ "command": command })).await;
+        assert_eq!(ran.unwrap().value["exit_code"], 0, "{command}");
+        context.read.get()
+    };
+    for (command, expected) in [
+        ("true", Trust::Full),
+        ("echo mine > notes", Trust::Full),
+        ("cat r/.git/config > /dev/null", Trust::Low),
+        ("cd r && git config -l > /dev/null", Trust::Low),
+        ("touch -a r/.git/config; true", Trust::Low),
+        ("true", Trust::Full),
+    ] {
+        assert_eq!(trust(command).await, expected, "{command}");
+    }
+    // Another program begins and ends while a program runs.
+    let context = ToolContext { read: LeastTrust::default(), ..context() };
+    let command = "echo; until [ -e go ]; do :; done; echo done";
+    let begun = json!({ "command": command, "background": true });
+    let id = world.run_in(&context, "exec_shell", begun).await.unwrap().value["id"].clone();
+    assert_eq!(trust("touch go").await, Trust::Full);
+    let poll = || world.run_in(&context, "process_poll", json!({ "id": id, "wait": 30 }));
+    while poll().await.unwrap().value["running"] == true {}
+    assert_eq!(context.read.get(), Trust::Full);
 }
 
 #[tokio::test]
