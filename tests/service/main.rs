@@ -36,6 +36,7 @@ mod model;
 mod models;
 mod notify;
 mod ollama;
+mod operator_rules;
 mod patience;
 mod people;
 mod pictures;

@@ -75,7 +75,7 @@ const fn change(
 
 use Effect::{Live, Refused, Restart};
 
-const CHANGES: [Change; 38] = [
+const CHANGES: [Change; 39] = [
     change(
         "another model of the default agent",
         ("model = \"fake/one\"", "model = \"fake/three\""),
@@ -253,6 +253,12 @@ const CHANGES: [Change; 38] = [
         "memory.consolidation.max_tokens",
     ),
     change("files of the memory", ("", "[memory]\nmirror = true\n"), Restart, "memory.mirror"),
+    change(
+        "another rule of the owners",
+        ("", "[rules]\neveryone = [\"be kind\"]\n"),
+        Live,
+        "rules.everyone",
+    ),
     change("an unknown key", ("day_usd = 20", "day_usdd = 20"), Refused, "unknown key `day_usdd`"),
     change("a syntax error", ("[log]", "[log"), Refused, "config.toml:1:"),
     change(

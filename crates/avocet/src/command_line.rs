@@ -20,6 +20,7 @@ use crate::cli::models::ModelsArgs;
 use crate::cli::people::{LinkArgs, PairCommand, PeopleCommand};
 use crate::cli::prompt::PromptArgs;
 use crate::cli::replay::ReplayArgs;
+use crate::cli::rules::RulesArgs;
 use crate::cli::run::RunArgs;
 use crate::cli::schedule::SchedulesCommand;
 use crate::cli::send::SendArgs;
@@ -124,6 +125,8 @@ pub(crate) enum Command {
     /// Replace the database with a copy that `avocet backup` made. The replaced database is kept
     /// under another name. Stop the daemon first.
     Restore(RestoreArgs),
+    /// List, add or remove the owners' rules, which hold in every conversation.
+    Rules(RulesArgs),
     /// Run the daemon with all configured channels.
     Run(RunArgs),
     /// List, add or change reminders and scheduled tasks.

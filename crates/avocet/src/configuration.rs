@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 
 use avocet_config::{AgentProfile, ConfigDocument, ConfigSettings, UsedReferences};
+use avocet_protocol::access::OwnerRule;
 use avocet_protocol::schedule::NewSchedule;
 use avocet_sandbox::{PathProtection, RootAccess};
 use avocet_store::DATABASE;
@@ -54,6 +55,8 @@ pub(crate) struct Configuration {
     /// The agents, the one of `[agents.defaults]` first.
     pub(crate) agents: Vec<Agent>,
     pub(crate) schedules: Vec<NewSchedule>,
+    /// The owners' rules of `[rules]`.
+    pub(crate) rules: Arc<[OwnerRule]>,
     pub(crate) socket: PathBuf,
     /// The file for the head of the audit table.
     pub(crate) head_file: PathBuf,

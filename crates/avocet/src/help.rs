@@ -32,7 +32,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "update",
         ],
     ),
-    ("Work", &["approvals", "job", "memory", "schedule", "sessions", "tasks"]),
+    ("Work", &["approvals", "job", "memory", "rules", "schedule", "sessions", "tasks"]),
     (
         "Look",
         &["audit", "events", "prompt", "replay", "status", "subscribers", "top", "trace", "usage"],

@@ -17,6 +17,7 @@ mod profiles;
 mod reader;
 mod refer;
 mod retention;
+mod rules;
 mod schedules;
 mod settings;
 mod shipped;
@@ -37,6 +38,7 @@ pub use memory::{ConsolidationSettings, MemorySettings};
 pub use profiles::{AgentProfile, DEFAULT, DEFAULTS, ProfileKeys, read_profiles};
 pub use reader::{PLACES, UnresolvedValue, UsedReferences, is_for_secrets};
 pub use retention::RetentionConfig;
+pub use rules::RulesConfig;
 pub use schedules::{HeartbeatConfig, ScheduleTable};
 pub use settings::{
     AttachmentsConfig, AuditConfig, ConfigSettings, DaemonConfig, LogConfig, LogDurability,

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     AgentsConfig, BackupConfig, BudgetsConfig, GatewayConfig, HeartbeatConfig, MemorySettings,
-    RetentionConfig, SkillsConfig,
+    RetentionConfig, RulesConfig, SkillsConfig,
 };
 
 /// The whole configuration file. The tables of components are opaque here.
@@ -68,6 +68,8 @@ pub struct ConfigSettings {
     /// The export of turns to a collector of OpenTelemetry. Without this table, nothing is
     /// exported.
     pub telemetry: Option<Map<String, Value>>,
+    /// Rules of the owners, which the model gets with every request.
+    pub rules: RulesConfig,
     /// The agent's tools, and the rules for them.
     pub tools: ToolsConfig,
     /// The sandbox of the programs that the agent runs.

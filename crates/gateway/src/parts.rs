@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use avocet_methods::AgentSummary;
-use avocet_protocol::access::{AccessControl, Approvals};
+use avocet_protocol::access::{AccessControl, Approvals, RuleControl};
 use avocet_protocol::bus::{Deliveries, ProgramFiles, Publish};
 use avocet_protocol::channel::{Attach, FetchAddress, Uploads, WebConsole};
 use avocet_protocol::clock::Clock;
@@ -54,6 +54,7 @@ pub struct GatewayParts {
     pub options: Arc<dyn SessionOptions>,
     pub session_servers: Arc<dyn SessionServers>,
     pub schedules: Arc<dyn ScheduleControl>,
+    pub rules: Arc<dyn RuleControl>,
     pub web: Arc<dyn WebConsole>,
     pub uploads: Arc<dyn Uploads>,
     pub program_files: Arc<dyn ProgramFiles>,

@@ -8,6 +8,7 @@ mod events;
 mod mcp;
 mod memories;
 mod publish;
+mod rules;
 mod schedules;
 mod session_servers;
 mod sessions;
@@ -144,6 +145,7 @@ impl FakeDaemon {
             options: self.clone(),
             session_servers: self.clone(),
             schedules: self.clone(),
+            rules: self.clone(),
             web: self.clone(),
             uploads: self.clone(),
             program_files: self.clone(),

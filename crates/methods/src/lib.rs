@@ -20,6 +20,7 @@ mod messages;
 mod pages;
 mod people;
 mod publish;
+mod rules;
 mod schedules;
 mod search;
 mod sessions;
@@ -57,6 +58,7 @@ use method::{listed_rows, named_target};
 pub use pages::MOST_ROWS;
 pub use people::{AddLink, Approve, Deny, ListLinks, ListPairings, ListPeople, Remove, RemoveLink};
 pub use publish::{MoveCursor, PublishParams, PublishedCursor, WithdrawMessage};
+pub use rules::{AddRule, ListRules, RemoveRule};
 pub use schedules::{ChangeSchedule, ListSchedules, ShowSchedule};
 pub use search::{FoundText, SearchSessions, TextAuthor};
 pub use sessions::{

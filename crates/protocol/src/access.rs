@@ -11,6 +11,7 @@ mod permission_mode;
 mod policy;
 mod protected;
 mod role;
+mod rule_control;
 mod trust;
 
 pub use allow::{Allow, AllowLists, GroupRules};
@@ -27,6 +28,7 @@ pub use permission_mode::{NoPermissionMode, PermissionMode};
 pub use policy::{Rule, ToolList, ToolPolicy};
 pub use protected::PROTECTED_PATHS;
 pub use role::Role;
+pub use rule_control::{RuleControl, RuleError, ShownRule};
 pub use trust::{LeastTrust, Trust};
 
 use std::fmt;

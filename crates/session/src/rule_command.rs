@@ -16,7 +16,7 @@ use crate::{SessionParts, people};
 const USE: &str = "Write /rule add TEXT, for example: /rule add never delete mail without asking me. \
     Without an option, it holds everywhere; with --chat only in this conversation, with --person only \
     where I work for you, and with --agent NAME only for that agent. /rule remove r3 removes a rule, and \
-    /rules shows them.";
+    /rules shows them. A rule that I propose holds once you send it.";
 
 /// The end of the answer about a rule that the policy cannot enforce.
 const TEXT_ONLY: &str = "It is given to the model. I do not understand it as a rule for a tool, a path \
@@ -72,7 +72,11 @@ fn current_rules(parts: &SessionParts) -> AgentRules {
 }
 
 fn rule_line(rule: &OwnerRule) -> String {
-    format!("{} ({}): {}", rule.name, rule.scope, rule.text)
+    let source = match rule.name {
+        RuleName::Configuration(_) => ", from the configuration",
+        RuleName::Row(_) => "",
+    };
+    format!("{} ({}{source}): {}", rule.name, rule.scope, rule.text)
 }
 
 fn plan_addition(
@@ -121,8 +125,9 @@ fn plan_removal(
     let nothing = format!("There is no rule {name}; /rules shows them.");
     let found = rules.list_rules().into_iter().find(|rule| rule.name == name);
     match (name, found) {
-        (RuleName::Configuration(_), Some(_)) => CommandPlan::with_text(format!(
-            "{name} is in the configuration. Remove it from [rules] there."
+        (RuleName::Configuration(_), Some(rule)) => CommandPlan::with_text(format!(
+            "{name} is in the configuration, as `{}`. It can be removed only there.",
+            rule.by
         )),
         (RuleName::Row(id), Some(rule)) => {
             if let Some(refused) = refuse_elsewhere(parts, command, &rule.scope) {

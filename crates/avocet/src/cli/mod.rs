@@ -26,6 +26,7 @@ pub(crate) mod people;
 pub(crate) mod prompt;
 pub(crate) mod reach;
 pub(crate) mod replay;
+pub(crate) mod rules;
 pub(crate) mod run;
 pub(crate) mod schedule;
 pub(crate) mod send;

@@ -241,7 +241,7 @@ impl AgentFactory {
                 budgets: convert_budgets(&configuration.settings.budgets),
                 root_tokens: None,
             },
-            rules: AgentRules { configured: [].into(), stored: store.clone() },
+            rules: AgentRules { configured: configuration.rules.clone(), stored: store.clone() },
             recall: AgentRecall {
                 recall: memories.recall(),
                 budget_tokens: u64::from(profile.recall_tokens),

@@ -25,6 +25,7 @@ pub(crate) mod ports;
 pub(crate) mod probed;
 pub(crate) mod prompt_file;
 pub(crate) mod roots;
+pub(crate) mod rule_desk;
 pub(crate) mod schedules;
 pub(crate) mod shell;
 pub(crate) mod web;

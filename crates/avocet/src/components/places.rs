@@ -1,8 +1,10 @@
 //! Loads the configuration, and finds the data directory, the socket and the workspaces.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use avocet_config::{AgentProfile, ConfigDocument, ConfigSettings, PLACES, read_profiles};
+use avocet_protocol::access::OwnerRule;
 use avocet_sandbox::{PathProtection, RootAccess};
 
 use crate::components::prompt_file::OperatorPrompt;
@@ -66,6 +68,7 @@ impl Configuration {
         let agents = read_agents(&document, &data_dir)?;
         let schedules =
             schedules::configured_schedules(&document, &settings, &agents, context.clock.now())?;
+        let rules = read_rules(&document, &settings, &agents)?;
         let socket = match &settings.gateway.socket {
             Some(path) => resolve(path)?,
             None => data_dir.join("run/avocet.sock"),
@@ -92,6 +95,7 @@ impl Configuration {
             data_dir,
             agents,
             schedules,
+            rules,
             socket,
             head_file,
             backups,
@@ -187,6 +191,17 @@ fn check_prompt_files(
         }
     }
     Ok(())
+}
+
+/// Returns the owners' rules of `[rules]`.
+fn read_rules(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
+    agents: &[Agent],
+) -> Result<Arc<[OwnerRule]>, Failure> {
+    let names: Vec<String> = agents.iter().map(|agent| agent.profile.name.clone()).collect();
+    let rules = settings.rules.read_rules(&names);
+    Ok(rules.map_err(|(key, fault)| document.error_at(&key, format!("`{key}`: {fault}")))?.into())
 }
 
 /// Returns the directories of the list `key` in `[tools]`.

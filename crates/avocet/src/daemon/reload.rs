@@ -30,6 +30,7 @@ use crate::components::mcp::server_parts;
 use crate::components::models::Models;
 use crate::components::places::config_path;
 use crate::components::ports::DaemonPorts;
+use crate::components::rule_desk::ConfiguredRules;
 use crate::components::workspaces::check_directories;
 use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::CommandContext;
@@ -68,6 +69,7 @@ pub(crate) struct LiveParts {
     pub(crate) consolidator: Live<MemoryConsolidator>,
     pub(crate) examiner: Live<Examiner>,
     pub(crate) facts: Live<FactWarnings>,
+    pub(crate) rules: Live<ConfiguredRules>,
     pub(crate) summaries: Live<[AgentSummary]>,
 }
 
@@ -263,10 +265,11 @@ impl Reloader {
 
     /// Replaces the parts that are in use.
     async fn replace(&self, configuration: Configuration, changes: &SortedChanges, made: NewParts) {
-        let NewParts { agents, models, consolidator, channels } = made;
+        let NewParts { agents, models, consolidator, channels, rules } = made;
         let DaemonPorts { bus, store, .. } = &self.parts.agent_parts.ports;
         bus.change_rules(&channels.admission).await;
         self.parts.agents.replace(agents);
+        self.parts.rules.replace(rules);
         let answers =
             JsonAnswers::new(&configuration, models.clone(), store.clone(), &self.context.clock);
         self.parts.ask_json.replace(answers);
@@ -310,6 +313,7 @@ impl Reloader {
             agents: parts.agents()?,
             consolidator: consolidation::make_consolidator(configuration, &models, store, clock)?,
             channels: configured_channels(configuration, clock)?,
+            rules: ConfiguredRules::from_configuration(configuration),
             models,
         })
     }
@@ -321,6 +325,7 @@ struct NewParts {
     models: Arc<Models>,
     consolidator: Arc<MemoryConsolidator>,
     channels: registry::Channels,
+    rules: ConfiguredRules,
 }
 
 /// Reads the file, and finds out what its changes mean for the running daemon.

@@ -22,6 +22,7 @@ use crate::components::checkup::{Examiner, layers};
 use crate::components::clients::{read_clients, socket_place};
 use crate::components::json_answers::JsonAnswers;
 use crate::components::ports::DaemonPorts;
+use crate::components::rule_desk::{ConfiguredRules, RuleDesk};
 use crate::configuration::Configuration;
 use crate::context::CommandContext;
 use crate::daemon::address_files::AddressFiles;
@@ -112,6 +113,7 @@ impl AnsweringParts {
             consolidator,
             examiner: Live::new(make_examiner(&parts)),
             facts,
+            rules: Live::new(ConfiguredRules::from_configuration(configuration)),
             summaries: Live::new(agent_summaries(configuration)),
         };
         let schedules = Arc::new(schedules);
@@ -224,6 +226,7 @@ impl AnsweringParts {
             options: Arc::new(sessions.option_desk()),
             session_servers: self.session_servers(),
             schedules: schedules.clone(),
+            rules: Arc::new(RuleDesk { configured: live.rules.clone(), stored: store.clone() }),
             web,
             uploads: accounts.files.uploads.clone(),
             program_files: accounts.files.programs.clone(),

@@ -19,6 +19,13 @@ async fn people_memory_pair_and_link_methods_reach_the_daemon_and_return_its_ref
     assert_eq!(client.request::<Value>("people.remove", &remove).await, Ok(json!(null)));
     let forget = json!({ "memory": "m1" });
     assert_eq!(client.request::<Value>("memory.forget", &forget).await, Ok(json!(null)));
+    let remove = json!({ "rule": "r1" });
+    assert_eq!(client.request::<Value>("rules.remove", &remove).await, Ok(json!(null)));
+    let add = json!({ "text": "speak English" });
+    let added: Value = client.request("rules.add", &add).await.unwrap();
+    assert_eq!((&added["name"], &added["scope"]), (&json!("r2"), &json!("everyone")), "{added}");
+    let listed: Value = client.request("rules.list", &json!({})).await.unwrap();
+    assert_eq!((&listed[0]["name"], &listed[1]["name"]), (&json!("config-1"), &json!("r1")));
     let (into, chat) = ("terminal:local:a", "terminal:local:b");
     let table = [
         ("pair.approve", json!({ "code": "2222-2222" }), -32002),
@@ -32,6 +39,11 @@ async fn people_memory_pair_and_link_methods_reach_the_daemon_and_return_its_ref
         ("memory.add", json!({ "text": " ", "scope": "everyone" }), -32602),
         ("memory.add", json!({ "text": "x".repeat(2049), "scope": "everyone" }), -32602),
         ("memory.add", json!({ "text": "x", "scope": "us" }), -32602),
+        ("rules.add", json!({ "text": " " }), -32602),
+        ("rules.add", json!({ "text": "x".repeat(501) }), -32602),
+        ("rules.add", json!({ "text": "x", "scope": "us" }), -32602),
+        ("rules.remove", json!({ "rule": "r9" }), -32002),
+        ("rules.remove", json!({ "rule": "config-1" }), -32602),
         ("memory.undo", json!({ "change": "c1" }), -32602),
         ("memory.undo", json!({ "change": "c3" }), -32002),
         ("link.add", json!({ "into": into, "chat": chat }), -32003),

@@ -32,7 +32,8 @@ pub struct OwnerRule {
     pub text: String,
     /// The turns in which it holds.
     pub scope: RuleScope,
-    /// The person who added it, `host` for the command line, or `process` for the configuration.
+    /// The person who added it, `host` for the command line, or the key of the configuration, such as
+    /// `rules.everyone[0]`.
     pub by: String,
     /// The time of its addition; `None` for a rule of the configuration.
     pub at: Option<Timestamp>,

@@ -49,6 +49,7 @@ pub(crate) const EFFECTS: &[(&str, ReloadEffect)] = &[
     ("models", Live),
     ("providers", Live),
     ("retention", Restart),
+    ("rules", Live),
     ("sandbox", Restart),
     ("schedules", Restart),
     ("sessions", Restart),
