@@ -23,6 +23,18 @@ health = {'jsonrpc': '2.0', 'method': 'health', 'params': {'up': False, 'reason'
 print(json.dumps(health), flush=True)
 sys.stdin.read()
 ";
+/// Tries to change the rules of the owners, and ends with the refusals.
+const CHANGES_RULES: &str = "
+request(3, 'rules.add', {'text': 'be rude'})
+request(4, 'rules.remove', {'rule': 'r1'})
+request(5, 'rules.list', {})
+refusals = {}
+while len(refusals) < 3:
+    answer = json.loads(sys.stdin.readline())
+    if answer.get('id') in (3, 4, 5):
+        refusals[answer['id']] = answer['error']['code']
+sys.exit(f'refused: {refusals[3]} {refusals[4]} {refusals[5]}')
+";
 /// Never reads, and ignores the end of its input.
 const SLOW: &str = "time.sleep(1000)";
 
@@ -78,5 +90,22 @@ fn channel_programs_that_misbehave_are_named_and_harm_no_other() {
     assert_eq!(daemon.logged("the program printed a line that is no message"), 5);
     assert_eq!(daemon.logged(SECRET), 0);
     assert!(daemon.logged("no server") > 0);
+    stop(daemon);
+}
+
+#[test]
+fn channel_program_can_neither_add_nor_remove_nor_read_rules() {
+    let script = format!("{ATTACHES}{CHANGES_RULES}");
+    let home =
+        Home::new(program!()).with("CHILD_TOKEN", SECRET).with_config(&channel("changes", &script));
+    printed(&home, &["rules", "add", "be brief"]);
+    let rules = printed(&home, &["rules"]);
+    let daemon = home.daemon();
+    until("the refusals", || {
+        let status = status(&home);
+        let fault = status["channels"].as_array()?.iter().find_map(|one| one["fault"].as_str())?;
+        fault.contains("its last line was: refused: -32001 -32001 -32001").then_some(())
+    });
+    assert_eq!(printed(&home, &["rules"]), rules);
     stop(daemon);
 }

@@ -89,6 +89,8 @@ fn program_of_another_user_says_hello_with_its_token() {
         json!({"id": 4, "method": "hello", "params": {"token": "0123456789abcdef"}}),
         json!({"id": 5, "method": "ask", "params": ask}),
         json!({"id": 6, "method": "status"}),
+        json!({"id": 7, "method": "rules.add", "params": {"text": "be rude"}}),
+        json!({"id": 8, "method": "rules.remove", "params": {"rule": "r1"}}),
     ];
     let input: Vec<String> = requests.iter().map(|request| format!("{request}\n")).collect();
     let mut python = Command::new("python3");
@@ -99,7 +101,7 @@ fn program_of_another_user_says_hello_with_its_token() {
     let codes: Vec<Option<i64>> =
         answers.iter().map(|answer| answer["error"]["code"].as_i64()).collect();
     let refused = Some(-32001);
-    assert_eq!(codes, [refused, None, refused, None, None, refused], "{ran:?}");
+    assert_eq!(codes, [refused, None, refused, None, None, refused, refused, refused], "{ran:?}");
     assert_eq!(answers[3]["result"]["sender"], "client:guest");
     let line = daemon.wait_for("a client was refused");
     assert!(line.contains("user=65534") && !line.contains("0123456789"), "{line}");

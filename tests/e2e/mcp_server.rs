@@ -209,6 +209,21 @@ fn mcp_serve_without_a_client_is_a_user_who_reaches_its_own_chats() {
 }
 
 #[test]
+fn mcp_client_can_neither_add_nor_remove_a_rule() {
+    let (home, daemon) = started("");
+    printed(&home, &["rules", "add", "be brief"]);
+    let rules = printed(&home, &["rules"]);
+    let mut client = StdioClient::open(&home, &[], "test", &json!({}));
+    for text in ["/rule add be rude", "/rule remove r1"] {
+        let answer = client.tool("ask", json!({ "text": text }));
+        assert_eq!(answer["structuredContent"]["reply"], "/rule is for my owner.", "{answer}");
+    }
+    assert_eq!(printed(&home, &["rules"]), rules);
+    client.end();
+    stop(daemon);
+}
+
+#[test]
 fn mcp_send_to_another_chat_is_asked_in_a_form_that_shows_the_message() {
     let (home, daemon) = started(WIDE);
     let mut client = StdioClient::open(&home, &[], "test", &json!({"elicitation": {}}));

@@ -140,3 +140,141 @@ async fn rule_refuses_and_asks_without_a_model_and_is_named_in_card_result_and_t
     until("the file", async || home.workspace().join("notes/a.md").exists()).await;
     stop(daemon).await;
 }
+
+/// A model that writes a note for the text `write`, and gives that text to a sub-agent for `go`. A
+/// sub-agent that has nothing to write answers with a command of its own.
+async fn delegating_writer() -> OpenAiFake {
+    OpenAiFake::start(|request| match (last_line(request), &last_results(request)[..]) {
+        ("go", []) => ModelAnswer::call("spawn", json!({ "task": "write" })),
+        ("change the rules", []) => {
+            ModelAnswer::call("spawn", json!({ "task": "/rule add be rude" }))
+        }
+        ("/rule add be rude", []) => ModelAnswer::says("/rule remove r1"),
+        (_, []) if last_user_text(request).contains("write") => {
+            ModelAnswer::call("write_file", json!({ "path": "notes/a.md", "content": "x" }))
+        }
+        (_, results) => {
+            ModelAnswer::says(format!("The end: {}\n\nTASK COMPLETE", results.join(" ")))
+        }
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rule_asks_and_refuses_in_a_sub_agent_which_changes_no_rule() {
+    let model = delegating_writer().await;
+    let home = Home::new(program!()).with_config(&config(&model, ""));
+    let daemon = home.daemon();
+    let chat = AttachedChat::join(&home, "ann").await;
+    let tell = async |text: &str| {
+        chat.ask(text).await;
+        chat.reply().await
+    };
+    tell("/rule add ask me before changing notes/").await;
+    let said = tell("change the rules").await.text;
+    assert!(said.contains("/rule remove r1"), "{said}");
+    let listed = home.run(&["rules", "--json"]).out;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let names: Vec<&Value> = listed.as_array().unwrap().iter().map(|rule| &rule["name"]).collect();
+    assert_eq!(names, ["r1"]);
+
+    let card = tell("go").await;
+    let asks = "rule r1 says: ask me before changing notes/";
+    assert!(card.text.contains(asks), "{}", card.text);
+    let trace = home.run(&["trace", "t4"]).out;
+    assert!(trace.contains("waiting t4") && trace.contains(asks), "{trace}");
+    chat.ask(&card.choices[0]).await;
+    until("the file", async || home.workspace().join("notes/a.md").exists()).await;
+    while !chat.reply().await.text.contains("The end: ") {}
+
+    tell("/rule remove r1").await;
+    tell("/rule add never change files in notes/").await;
+    let refused = tell("go").await.text;
+    let says = "write_file is not allowed here: rule r2 says: never change files in notes/";
+    assert!(refused.contains(says), "{refused}");
+    let trace = home.run(&["trace", "t6"]).out;
+    assert!(trace.contains("rule r2 says: never change files in notes/"), "{trace}");
+    stop(daemon).await;
+    assert_eq!(model.refusals(), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rule_of_a_chat_reaches_its_jobs_and_schedules_asks_and_refuses_there() {
+    let model = delegating_writer().await;
+    let home = Home::new(program!()).with_config(&config(&model, ""));
+    let daemon = home.daemon();
+    let chat = AttachedChat::join(&home, "ann").await;
+    let reply_with = async |part: &str| loop {
+        let said = chat.reply().await;
+        if said.text.contains(part) {
+            return said;
+        }
+    };
+    chat.ask("/rule add --chat ask me before changing notes/").await;
+    reply_with("Rule r1 holds").await;
+    chat.ask("/job defaults write").await;
+    let asks = "rule r1 says: ask me before changing notes/";
+    let card = reply_with(asks).await;
+    let trace = home.run(&["trace", "t1"]).out;
+    assert!(trace.contains(asks), "{trace}");
+    chat.ask(&card.choices[0]).await;
+    reply_with("The end: ").await;
+    assert!(home.workspace().join("notes/a.md").exists());
+
+    chat.ask("/rule remove r1").await;
+    reply_with("Rule r1 no longer holds").await;
+    chat.ask("/rule add --chat never change files in notes/").await;
+    reply_with("Rule r2 holds").await;
+    chat.ask("/job defaults write").await;
+    let says = "write_file is not allowed here: rule r2 says: never change files in notes/";
+    reply_with(says).await;
+    let scheduled = home.run(&["schedule", "add", "ann", "--task", "write", "--in", "1s"]);
+    assert_eq!(scheduled.code, Some(0), "{scheduled:?}");
+    reply_with(says).await;
+    for request in model.requests().iter().rev().take(4) {
+        let system = request["messages"][0]["content"].as_str().unwrap();
+        assert!(system.ends_with("\n- r2: never change files in notes/"), "{system}");
+    }
+    stop(daemon).await;
+    assert_eq!(model.refusals(), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rule_stays_as_it_is_over_a_consolidation_that_does_not_read_it() {
+    let model = OpenAiFake::start(|request| {
+        if is_tidying(request) {
+            return ModelAnswer::says(json!({ "actions": [] }).to_string());
+        }
+        match last_results(request)[..] {
+            [] if last_line(request) == "go" => {
+                ModelAnswer::call("memory_write", json!({ "text": "Ann likes tea" }))
+            }
+            _ => ModelAnswer::says("ok"),
+        }
+    })
+    .await;
+    let home = Home::new(program!()).with_config(&config(&model, ""));
+    let daemon = home.daemon();
+    let chat = AttachedChat::join(&home, "ann").await;
+    for text in [&format!("/rule add {RULE}"), "go"] {
+        chat.ask(text).await;
+        chat.reply().await;
+    }
+    let done = home.run(&["memory", "consolidate"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    chat.ask("hello").await;
+    chat.reply().await;
+    stop(daemon).await;
+    let (tidying, others): (Vec<Value>, Vec<Value>) =
+        model.requests().into_iter().partition(is_tidying);
+    assert_eq!((tidying.len(), others.len()), (1, 3));
+    assert!(!tidying[0].to_string().contains("spam"), "{}", tidying[0]);
+    for request in others {
+        let system = request["messages"][0]["content"].as_str().unwrap();
+        assert!(system.ends_with(&format!("\n- r1: {RULE}")), "{system}");
+    }
+}
+
+fn is_tidying(request: &Value) -> bool {
+    request["messages"][0].to_string().contains("You tidy the long-term memory")
+}
