@@ -17,6 +17,8 @@ pub(crate) struct EditorText {
     /// Bytes of `step` that were delivered, too.
     delivered: usize,
     ended: VecDeque<(Option<TurnId>, String)>,
+    /// Turns that were stopped.
+    stopped: VecDeque<TurnId>,
 }
 
 impl EditorText {
@@ -45,6 +47,9 @@ impl EditorText {
 
     /// Takes a delivered text. Returns the part that the editor does not have.
     pub(crate) fn take_delivery(&mut self, turn: Option<TurnId>, text: &str) -> Option<String> {
+        if turn.is_some_and(|turn| self.stopped.contains(&turn)) {
+            return None;
+        }
         let mut replies = self.ended.iter().filter(|(of, _)| *of == turn);
         if replies.any(|(_, reply)| reply.contains(text.trim())) {
             return None;
@@ -90,6 +95,14 @@ impl EditorText {
         self.ended.push_back((turn, text.to_owned()));
         if self.ended.len() > REMEMBERED {
             self.ended.pop_front();
+        }
+    }
+
+    /// Leaves out the texts of a stopped turn that are delivered later, such as the mark of its stop.
+    pub(crate) fn leave_out_turn(&mut self, turn: TurnId) {
+        self.stopped.push_back(turn);
+        if self.stopped.len() > REMEMBERED {
+            self.stopped.pop_front();
         }
     }
 
@@ -148,6 +161,16 @@ mod tests {
         let mut text = streamed(&[]);
         assert_eq!(text.take_reply(TURN, "Done."), Some("Done.".to_owned()));
         assert_eq!(text.take_delivery(TURN, "Done."), None);
+    }
+
+    #[test]
+    fn take_delivery_leaves_out_the_late_texts_of_a_stopped_turn() {
+        let mut text = streamed(&["1, 2"]);
+        text.leave_out_turn(TurnId(1));
+        assert_eq!(text.take_delivery(TURN, "1, 2 … (stopped)"), None);
+        assert_eq!(text.take_delivery(TURN, "… (stopped)"), None);
+        text.begin_step();
+        assert_eq!(text.take_delivery(Some(TurnId(2)), "one"), Some("one".to_owned()));
     }
 
     #[test]

@@ -66,12 +66,12 @@ impl EditorSession {
         self.show_calls().await;
         let Some(prompt) = self.prompt.take() else { return };
         let is_stopped = prompt.is_cancelled || status.outcome == Some(Outcome::Stopped);
-        if let Some(reply) = &status.reply {
-            if is_stopped {
-                self.text.remember(status.turn, reply);
-            } else if let Some(rest) = self.text.take_reply(status.turn, reply) {
-                self.editor.say(&rest);
-            }
+        if is_stopped {
+            status.turn.into_iter().for_each(|turn| self.text.leave_out_turn(turn));
+        } else if let Some(reply) = &status.reply
+            && let Some(rest) = self.text.take_reply(status.turn, reply)
+        {
+            self.editor.say(&rest);
         }
         self.asked = None;
         let reason = if is_stopped { StopReason::Cancelled } else { StopReason::EndTurn };
