@@ -81,9 +81,10 @@ test("permission is requested with the call, and allowed or denied", () =>
     assert.equal(toolCall.toolCallId, call.toolCallId);
     assert.equal(call.status, "completed");
     assert.equal(toolCall.content[0].newText, "hello");
+    assert.match(toolCall.content[1].content.text, /^\*\*May I use `write_file`\?\*\* I ask because .*a\.txt/s);
     assert.deepEqual(
-      options.map((option) => option.kind),
-      ["allow_once", "allow_always", "reject_once"],
+      options.map(({ kind, name }) => [kind, name]),
+      [["allow_once", "Allow once"], ["allow_always", "Allow and trust this file"], ["reject_once", "Deny"]],
     );
     assert.doesNotMatch(editor.text(id), /approve/, "the question is not text, too");
 

@@ -59,10 +59,19 @@ fn approvals_lists_and_decides_calls_with_and_without_a_daemon() {
         assert_eq!(open[0]["tool"], "write_file");
         assert_eq!(open[0]["arguments"], json!({ "path": one, "content": "hello" }));
         let listed = printed(&home, &["approvals"]);
-        for shown in
-            [&format!("{allowed}  write_file  in terminal:local:one"), &format!("path: {two}")]
-        {
-            assert!(listed.contains(shown.as_str()), "{shown}: {listed}");
+        let expected = [
+            format!("{allowed}  write_file  in terminal:local:one"),
+            "**May I use `write_file`?** I ask because [tools.policy] \"write_file\" = \"ask\"."
+                .to_owned(),
+            "    +hello\n".to_owned(),
+            format!("    Allow once: avocet approvals approve {allowed}\n"),
+            format!(
+                "    Allow and trust this file: avocet approvals approve {allowed} --session\n"
+            ),
+            format!("    Deny: avocet approvals deny {denied} [REASON]\n"),
+        ];
+        for shown in expected {
+            assert!(listed.contains(&shown), "{shown}: {listed}");
         }
         let says = printed(&home, &["approvals", "approve", &allowed]);
         assert_eq!(says, format!("{allowed} is allowed\n"));

@@ -228,7 +228,7 @@ fn mcp_send_to_another_chat_is_asked_in_a_form_that_shows_the_message() {
     let (home, daemon) = started(WIDE);
     let mut client = StdioClient::open(&home, &[], "test", &json!({"elicitation": {}}));
     let text_to_send = "hello \u{202e}you";
-    for (decision, is_sent) in [("allow", true), ("deny", false)] {
+    for (decision, is_sent) in [("Allow once", true), ("Deny", false)] {
         let arguments = json!({"chat": "me", "text": text_to_send});
         let id = client.begin("tools/call", json!({"name": "send", "arguments": arguments}));
         let form = client.wait_for(|message| message["method"] == "elicitation/create");
@@ -370,7 +370,7 @@ fn mcp_cancellation_of_a_queued_call_leaves_the_turn_before_it() {
 fn mcp_approval_is_decided_in_a_form() {
     let (home, daemon) = started(&format!("{ASKS}{WIDE}"));
     let mut client = StdioClient::open(&home, &[], "test", &json!({"elicitation": {}}));
-    for (file, decision, is_written) in [("a.txt", "allow", true), ("b.txt", "deny", false)] {
+    for (file, decision, is_written) in [("a.txt", "Allow once", true), ("b.txt", "Deny", false)] {
         let id = client.begin(
             "tools/call",
             json!({
@@ -379,7 +379,9 @@ fn mcp_approval_is_decided_in_a_form() {
         );
         let form = client.wait_for(|message| message["method"] == "elicitation/create");
         let params = &form["params"];
-        assert!(params["message"].as_str().unwrap().contains(file), "{form}");
+        let card = printed_json(&home, &["approvals"])[0]["card"]["text"].clone();
+        let message = params["message"].as_str().unwrap();
+        assert!(message.ends_with(card.as_str().unwrap()) && message.contains(file), "{form}");
         let decisions = &params["requestedSchema"]["properties"]["decision"]["enum"];
         assert!(decisions.as_array().unwrap().contains(&json!(decision)), "{form}");
         let content = json!({"decision": decision, "reason": "not there"});

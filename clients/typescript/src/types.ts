@@ -38,6 +38,48 @@ export type AnswerEnding =
   /** A filter of the provider ended it. */
   | "filtered";
 
+/** This call may run. */
+export interface ApprovalDecisionOnce {
+  decision: "once";
+}
+
+/** This call and similar ones in the session may run. */
+export interface ApprovalDecisionForSession {
+  decision: "for_session";
+}
+
+/** The call is denied. */
+export interface ApprovalDecisionDenied {
+  decision: "denied";
+  /** The reason, for the model. */
+  why: string | null;
+}
+
+/** A person's decision about a call. */
+export type ApprovalDecision =
+  | ApprovalDecisionOnce
+  | ApprovalDecisionForSession
+  | ApprovalDecisionDenied;
+
+/** A choice of an `ApprovalCard`. */
+export interface ApprovalChoice {
+  /** The words of the button. */
+  label: string;
+  /** What the button does. A denial has no reason yet. */
+  decision: ApprovalDecision;
+}
+
+/**
+ * The question about a call. Chats, the web console, the command line, editors and forms of MCP
+ * clients show this text and these choices.
+ */
+export interface ApprovalCard {
+  /** The call itself, the reason for the question, and what a choice covers, as Markdown. */
+  text: string;
+  /** The choices, in the order of their buttons. */
+  choices: ApprovalChoice[];
+}
+
 /** A valid object. */
 export interface ArgumentsObject {
   object: Record<string, unknown>;
@@ -2091,6 +2133,8 @@ export interface OpenApproval {
   grant: Grant | null;
   /** The time at which the call counts as denied. */
   expires_at: Timestamp;
+  /** The question as a person reads it. */
+  card: ApprovalCard;
 }
 
 /** `web.open`: makes a link that opens the web console once. The result is a `WebLink`. */

@@ -5,7 +5,7 @@ use agent_client_protocol::v1::schema::{
     ToolCall, ToolCallUpdate,
 };
 use avocet_gateway::DeliveryChunk;
-use avocet_protocol::access::{ApprovalDecision, OpenApproval};
+use avocet_protocol::access::{ApprovalChoice, ApprovalDecision, OpenApproval};
 use avocet_protocol::chat::Choice;
 use avocet_protocol::turn::TurnRecord;
 
@@ -26,16 +26,17 @@ pub(crate) type PermissionAnswer = Result<RequestPermissionOutcome, agent_client
 pub(crate) async fn ask_approval(
     editor: Editor,
     call: ToolCallUpdate,
-    has_grant: bool,
+    choices: &[ApprovalChoice],
 ) -> PermissionAnswer {
-    let option = PermissionOption::new;
-    let mut options = vec![option(ONCE, "Allow", PermissionOptionKind::AllowOnce)];
-    if has_grant {
-        let label = "Allow similar calls in this session";
-        options.push(option(FOR_SESSION, label, PermissionOptionKind::AllowAlways));
-    }
-    options.push(option(DENY, "Deny", PermissionOptionKind::RejectOnce));
-    request(editor, call, options).await
+    let options = choices.iter().map(|ApprovalChoice { label, decision }| {
+        let (id, kind) = match decision {
+            ApprovalDecision::Once => (ONCE, PermissionOptionKind::AllowOnce),
+            ApprovalDecision::ForSession => (FOR_SESSION, PermissionOptionKind::AllowAlways),
+            ApprovalDecision::Denied { .. } => (DENY, PermissionOptionKind::RejectOnce),
+        };
+        PermissionOption::new(id, label.clone(), kind)
+    });
+    request(editor, call, options.collect()).await
 }
 
 /// Describes the call of an approval.

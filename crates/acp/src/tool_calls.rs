@@ -159,11 +159,7 @@ pub(crate) fn approved_call(
             call.locations(locations).content(content).raw_input(arguments)
         }
     };
-    if call.content.is_empty() {
-        // The title has only the beginning of a command, and an editor need not show `raw_input`.
-        let arguments = Value::Object(approval.arguments.clone());
-        call.content.push(fenced(&format!("{arguments:#}")).into());
-    }
+    call.content.push(approval.card.text.as_str().into());
     call.into()
 }
 

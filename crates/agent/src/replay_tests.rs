@@ -253,7 +253,8 @@ async fn replay_plays_back_a_withheld_answer() {
         };
         let wait = waits.remove(0);
         let id = harness.wait(wait.call, wait.request).await;
-        let denied = avocet_protocol::access::ApprovalDecision::Denied { why: None }.resolution();
+        let denied =
+            Resolution::from(&avocet_protocol::access::ApprovalDecision::Denied { why: None });
         let resolution = if allowed { Resolution::Run } else { denied };
         harness.store.resolve(id, &resolution).await.unwrap();
         turn = harness.claim().await;

@@ -23,7 +23,7 @@ fn as_text(written: &str) -> Scripted {
 }
 
 fn denied() -> Resolution {
-    avocet_protocol::access::ApprovalDecision::Denied { why: None }.resolution()
+    Resolution::from(&avocet_protocol::access::ApprovalDecision::Denied { why: None })
 }
 
 /// Resumes the turn after the decision about its call, with these answers.

@@ -33,6 +33,7 @@ impl RunMethod for ListApprovals {
         for approval in &mut open {
             let arguments = std::mem::take(&mut approval.arguments);
             approval.arguments = with_escapes(arguments);
+            approval.card.text = escape_invisible(&approval.card.text).into_owned();
         }
         Reply::without_secrets(&open, ports.redactor)
     }

@@ -20,8 +20,8 @@ use std::sync::atomic::AtomicBool;
 
 use async_trait::async_trait;
 use avocet_protocol::access::{
-    AccessControl, AccessError, ApprovalDecision, Approvals, ChatLink, OpenApproval, Pairing,
-    Person, PersonId, Role, Trust,
+    AccessControl, AccessError, ApprovalCard, ApprovalDecision, Approvals, ChatLink, OpenApproval,
+    Pairing, Person, PersonId, Role, Trust,
 };
 use avocet_protocol::bus::{Deliveries, ProgramFile, PublishError};
 use avocet_protocol::channel::{Attach, ForClient};
@@ -189,6 +189,8 @@ impl Query for FakeDaemon {
             return Ok(Vec::new());
         }
         let command = format!("curl -H 'key: {KEY}'\u{e0078}");
+        let mut card = ApprovalCard::from_call("exec_shell", false);
+        card.text.push_str(&format!(" The key is {KEY}\u{e0078}."));
         Ok(vec![OpenApproval {
             id: WaitId(7),
             session: session(),
@@ -197,6 +199,7 @@ impl Query for FakeDaemon {
             arguments: serde_json::Map::from_iter([("command".to_owned(), json!(command))]),
             grant: None,
             expires_at: Timestamp(5),
+            card,
         }])
     }
     async fn log_status(&self) -> Result<LogStatus, StoreError> {

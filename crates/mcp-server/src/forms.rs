@@ -1,6 +1,6 @@
 //! Forms (MCP elicitation) with which the client asks its user.
 
-use avocet_protocol::access::OpenApproval;
+use avocet_protocol::access::{ApprovalChoice, ApprovalDecision, OpenApproval};
 use avocet_protocol::chat::{ChatAddress, Choice};
 use avocet_text::printable_json;
 use rmcp::model::{
@@ -9,12 +9,9 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value, json};
 
-/// The most characters of a call's arguments in a form.
-const MOST_CHARS: usize = 2000;
-/// The choices of an approval.
-const ALLOW: &str = "allow";
-const ALLOW_ALL: &str = "allow for this conversation";
-const DENY: &str = "deny";
+/// The choices about a message that the client's model wants to send.
+const ALLOW: &str = "Allow once";
+const DENY: &str = "Deny";
 
 /// A decision that a turn waits for.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,7 +71,10 @@ impl TurnQuestion {
     /// Makes the request that shows the form.
     pub(crate) fn make_request(&self) -> ServerRequest {
         let (message, schema) = match self {
-            Self::Approval(approval) => (approval_text(approval), approval_schema(approval)),
+            Self::Approval(approval) => {
+                let message = format!("In {}:\n\n{}", approval.session, approval.card.text);
+                (message, approval_schema(approval))
+            }
             Self::Answer { text, choices } => (text.clone(), answer_schema(choices)),
         };
         ServerRequest::ElicitRequest(ElicitRequest::new(
@@ -98,21 +98,22 @@ impl TurnQuestion {
             (Self::Approval(approval), ElicitationAction::Decline) => {
                 FormAnswer::Decision(json!({ "id": approval.id, "decision": "denied" }))
             }
-            (Self::Approval(approval), ElicitationAction::Accept) => match field("decision") {
-                Some(ALLOW) => {
-                    FormAnswer::Decision(json!({ "id": approval.id, "decision": "once" }))
-                }
-                Some(ALLOW_ALL) if approval.grant.is_some() => {
-                    FormAnswer::Decision(json!({ "id": approval.id, "decision": "for_session" }))
-                }
-                Some(DENY) => {
-                    let why = field("reason").filter(|why| !why.is_empty());
-                    let decision = json!({ "id": approval.id, "decision": "denied", "why": why });
-                    FormAnswer::Decision(decision)
-                }
+            (Self::Approval(approval), ElicitationAction::Accept) => {
+                let choices = &approval.card.choices;
+                let chosen = choices.iter().find(|choice| field("decision") == Some(&choice.label));
                 // Ignore a choice that the form does not offer.
-                _ => FormAnswer::Open,
-            },
+                let Some(ApprovalChoice { decision, .. }) = chosen else { return FormAnswer::Open };
+                let why = field("reason").filter(|why| !why.is_empty());
+                FormAnswer::Decision(match decision {
+                    ApprovalDecision::Once => json!({ "id": approval.id, "decision": "once" }),
+                    ApprovalDecision::ForSession => {
+                        json!({ "id": approval.id, "decision": "for_session" })
+                    }
+                    ApprovalDecision::Denied { .. } => {
+                        json!({ "id": approval.id, "decision": "denied", "why": why })
+                    }
+                })
+            }
             (Self::Answer { choices, .. }, ElicitationAction::Accept) => match field("answer") {
                 Some(answer) if !answer.is_empty() => {
                     let chosen = choices.iter().find(|choice| choice.label == answer);
@@ -146,22 +147,11 @@ pub(crate) fn allows_message(result: &ElicitResult) -> bool {
     result.action == ElicitationAction::Accept && decision == Some(ALLOW)
 }
 
-fn approval_text(approval: &OpenApproval) -> String {
-    let arguments = serde_json::to_string_pretty(&approval.arguments).unwrap_or_default();
-    let mut shown: String = arguments.chars().take(MOST_CHARS).collect();
-    if shown.len() < arguments.len() {
-        let left = arguments.chars().count() - MOST_CHARS;
-        shown.push_str(&format!("\n… {left} more characters; `avocet approvals` shows all"));
-    }
-    format!("Avocet wants to call {} in {}:\n{shown}", approval.tool, approval.session)
-}
-
 fn approval_schema(approval: &OpenApproval) -> ElicitationSchema {
-    let for_session = approval.grant.is_some().then_some(ALLOW_ALL);
-    let choices = [ALLOW].into_iter().chain(for_session).chain([DENY]);
+    let choices = approval.card.choices.iter().map(|choice| choice.label.clone());
     let reason = StringSchema::new().title("Reason, if you deny it");
     let fields = [
-        ("decision".to_owned(), select_one(choices.map(str::to_owned).collect())),
+        ("decision".to_owned(), select_one(choices.collect())),
         ("reason".to_owned(), PrimitiveSchemaDefinition::String(reason)),
     ];
     ElicitationSchema::new(fields.into()).with_required(vec!["decision".to_owned()])
@@ -187,10 +177,13 @@ mod tests {
     use super::*;
 
     fn approval() -> TurnQuestion {
-        let arguments = Map::from_iter([("command".to_owned(), json!("x".repeat(5000)))]);
         let approval = json!({
             "id": "w7", "session": "terminal:local:a", "chat": null, "tool": "exec_shell",
-            "arguments": arguments, "grant": null, "expires_at": 5,
+            "arguments": {"command": "rm x"}, "grant": null, "expires_at": 5,
+            "card": {"text": "**May I use `exec_shell`?** I ask because so.", "choices": [
+                {"label": "Allow once", "decision": {"decision": "once"}},
+                {"label": "Deny", "decision": {"decision": "denied", "why": null}},
+            ]},
         });
         TurnQuestion::Approval(Box::new(serde_json::from_value(approval).unwrap()))
     }
@@ -207,16 +200,16 @@ mod tests {
         let table = [
             (
                 "accept",
-                json!({"decision": "allow"}),
+                json!({"decision": "Allow once"}),
                 decided(json!({"id": "w7", "decision": "once"})),
             ),
-            ("accept", json!({"decision": "deny", "reason": " no "}), decided(denied)),
+            ("accept", json!({"decision": "Deny", "reason": " no "}), decided(denied)),
             ("decline", json!({}), decided(json!({"id": "w7", "decision": "denied"}))),
-            ("accept", json!({"decision": "allow for this conversation"}), FormAnswer::Open),
-            ("accept", json!({"decision": "ALLOW"}), FormAnswer::Open),
+            ("accept", json!({"decision": "Allow for this session"}), FormAnswer::Open),
+            ("accept", json!({"decision": "allow once"}), FormAnswer::Open),
             ("accept", json!({"decision": true}), FormAnswer::Open),
             ("accept", json!({}), FormAnswer::Open),
-            ("cancel", json!({"decision": "allow"}), FormAnswer::Open),
+            ("cancel", json!({"decision": "Allow once"}), FormAnswer::Open),
         ];
         for (action, content, expected) in table {
             assert_eq!(answer(&approval(), action, &content), expected, "{action} {content}");
@@ -235,11 +228,11 @@ mod tests {
     }
 
     #[test]
-    fn form_of_an_approval_cuts_long_arguments() {
+    fn form_of_an_approval_is_its_card() {
         let form = json!(approval().make_request());
-        let message = form["params"]["message"].as_str().unwrap();
-        assert!(message.len() < 2300 && message.contains("more characters"), "{message}");
+        let message = "In terminal:local:a:\n\n**May I use `exec_shell`?** I ask because so.";
+        assert_eq!(form["params"]["message"], message);
         let offered = &form["params"]["requestedSchema"]["properties"]["decision"]["enum"];
-        assert_eq!(*offered, json!(["allow", "deny"]));
+        assert_eq!(*offered, json!(["Allow once", "Deny"]));
     }
 }

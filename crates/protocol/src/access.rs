@@ -15,7 +15,9 @@ mod rule_control;
 mod trust;
 
 pub use allow::{Allow, AllowLists, GroupRules};
-pub use approvals::{ApprovalDecision, Approvals, EXPIRED, OpenApproval};
+pub use approvals::{
+    ApprovalCard, ApprovalChoice, ApprovalDecision, Approvals, EXPIRED, OpenApproval,
+};
 pub use asker::Asker;
 pub use client_role::ClientRole;
 pub use grant::Grant;

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use avocet_protocol::access::{ApprovalDecision, Approvals, OpenApproval, Roles};
 use avocet_protocol::chat::{ChatKind, Inbound, LoggedInbound};
 use avocet_protocol::ids::WaitId;
-use avocet_protocol::store::{CommandAction, CommandEffect, Query, StoreError, Turns};
+use avocet_protocol::store::{CommandAction, CommandEffect, Query, Resolution, StoreError, Turns};
 use avocet_protocol::tool::{Place, WaitKind};
 
 use crate::command_plan::CommandPlan;
@@ -145,7 +145,7 @@ fn plan_decision(
         kind: WaitKind::Approval,
         // A person with the id was asked, in this chat or another one.
         anywhere: true,
-        resolution: decision.resolution(),
+        resolution: Resolution::from(decision),
     };
     let nothing = match (wait, open) {
         (Some(_), _) => NOTHING,
@@ -191,7 +191,7 @@ impl Approvals for Decisions {
         if !open.iter().any(|open| open.id == wait && open.kind == WaitKind::Approval) {
             return Ok(false);
         }
-        let resumed = self.turns.resolve(wait, &decision.resolution()).await?;
+        let resumed = self.turns.resolve(wait, &Resolution::from(&decision)).await?;
         if let (Some(session), Some(lanes)) = (&resumed, &self.lanes) {
             lanes.wake(session.clone());
             deliver_all(&lanes.parts).await;

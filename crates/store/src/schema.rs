@@ -38,6 +38,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/21.sql"),
     include_str!("migrations/22.sql"),
     include_str!("migrations/23.sql"),
+    include_str!("migrations/24.sql"),
 ];
 
 /// The complete schema of version 1.

@@ -188,6 +188,7 @@ CREATE TABLE waits (
     may_grant  TEXT,                            -- JSON: the grant for the session that an approval may add
     shown      TEXT,                            -- digest of the text shown to the person who may approve it
     is_reminded INTEGER NOT NULL DEFAULT 0,     -- its prompt was repeated
+    card       TEXT,                            -- JSON: the question of an approval and its choices
     FOREIGN KEY (turn, step, ordinal) REFERENCES calls (turn, step, ordinal)
 ) STRICT;
 CREATE INDEX waits_open ON waits (turn) WHERE resolved = 0;

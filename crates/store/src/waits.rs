@@ -1,7 +1,7 @@
 //! Turns that wait for an outside event. A wait is durable and needs no worker, and the turn stays
 //! open in its lane.
 
-use avocet_protocol::access::{OpenApproval, Trust};
+use avocet_protocol::access::{ApprovalCard, OpenApproval, Trust};
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::{MessageId, TurnId, WaitId};
@@ -60,7 +60,7 @@ fn begin_one(tx: &Tx<'_>, wait: &NewWait) -> Result<()> {
     )?;
     tx.insert(
         "INSERT INTO waits (id, turn, step, ordinal, kind, child, expires_at, may_grant, shown, \
-             asked_at, came_before) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, \
+             card, asked_at, came_before) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, \
              (SELECT coalesce(max(id), 0) FROM inbound))",
         params![
             wait.id.0,
@@ -72,6 +72,7 @@ fn begin_one(tx: &Tx<'_>, wait: &NewWait) -> Result<()> {
             wait.expires_at.0,
             wait.grant.as_ref().map(rows::to_json).transpose()?,
             wait.shown,
+            wait.card.as_ref().map(rows::to_json).transpose()?,
             tx.now.0,
         ],
     )?;
@@ -349,7 +350,7 @@ pub(crate) fn open_approvals(
     after: Option<WaitId>,
 ) -> Result<Vec<OpenApproval>> {
     db.query_rows(
-        "SELECT waits.id AS wait, turns.session AS session, name, arguments, may_grant, expires_at, \
+        "SELECT waits.id AS wait, turns.session AS session, name, arguments, may_grant, card, expires_at, \
              prompt.channel AS channel, prompt.account AS account, prompt.chat AS chat, \
              prompt.topic AS topic \
          FROM waits INDEXED BY waits_open JOIN turns ON turns.id = waits.turn \
@@ -362,14 +363,20 @@ pub(crate) fn open_approvals(
         params![after.map_or(0, |after| after.0), limit],
         |row| {
             let chat: Option<String> = row.get("chat")?;
+            let (tool, grant): (String, _) =
+                (row.get("name")?, rows::json_if_any(row, "may_grant")?);
+            // A question of a version before 24 was not kept.
+            let card = rows::json_if_any(row, "card")?
+                .unwrap_or_else(|| ApprovalCard::from_call(&tool, grant.is_some()));
             Ok(OpenApproval {
                 id: WaitId(row.get("wait")?),
                 session: rows::parse_column(row, "session")?,
                 chat: chat.map(|_| rows::address_from_row(row)).transpose()?,
-                tool: row.get("name")?,
+                tool,
                 arguments: shorten_arguments(rows::json_column::<Arguments>(row, "arguments")?.to_object()),
-                grant: rows::json_if_any(row, "may_grant")?,
+                grant,
                 expires_at: Timestamp(row.get("expires_at")?),
+                card,
             })
         },
     )

@@ -46,6 +46,54 @@ itself.
 """
 
 
+class ApprovalDecisionOnce(TypedDict):
+    """This call may run."""
+
+    decision: Literal["once"]
+
+
+class ApprovalDecisionForSession(TypedDict):
+    """This call and similar ones in the session may run."""
+
+    decision: Literal["for_session"]
+
+
+class ApprovalDecisionDenied(TypedDict):
+    """The call is denied."""
+
+    decision: Literal["denied"]
+    # The reason, for the model.
+    why: str | None
+
+
+ApprovalDecision: TypeAlias = (
+    ApprovalDecisionOnce
+    | ApprovalDecisionForSession
+    | ApprovalDecisionDenied
+)
+"""A person's decision about a call."""
+
+
+class ApprovalChoice(TypedDict):
+    """A choice of an `ApprovalCard`."""
+
+    # The words of the button.
+    label: str
+    # What the button does. A denial has no reason yet.
+    decision: ApprovalDecision
+
+
+class ApprovalCard(TypedDict):
+    """The question about a call. Chats, the web console, the command line, editors and forms of MCP
+    clients show this text and these choices.
+    """
+
+    # The call itself, the reason for the question, and what a choice covers, as Markdown.
+    text: str
+    # The choices, in the order of their buttons.
+    choices: list[ApprovalChoice]
+
+
 class ArgumentsObject(TypedDict):
     """A valid object."""
 
@@ -2289,6 +2337,8 @@ class OpenApproval(TypedDict):
     grant: Grant | None
     # The time at which the call counts as denied.
     expires_at: Timestamp
+    # The question as a person reads it.
+    card: ApprovalCard
 
 
 class OpenWeb(TypedDict):

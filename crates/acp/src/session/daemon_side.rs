@@ -196,9 +196,8 @@ impl EditorSession {
             let call = call_of(&approval, turn.as_ref(), &self.place);
             let (editor, question) = (self.editor.clone(), question.clone().map(Box::new));
             let asking = async move {
-                let (wait, has_grant) = (approval.id, approval.grant.is_some());
-                let answer = ask_approval(editor, call, has_grant).await;
-                Done::Approval { wait, answer, question }
+                let answer = ask_approval(editor, call, &approval.card.choices).await;
+                Done::Approval { wait: approval.id, answer, question }
             };
             self.work.push(asking.boxed());
         }

@@ -2,7 +2,7 @@
 //! daemon, else the log itself.
 
 use avocet_gateway::{ApprovalPorts, ClientMethod, Decide, ListApprovals, RunMethod, run_method};
-use avocet_protocol::access::{ApprovalDecision, OpenApproval};
+use avocet_protocol::access::{ApprovalChoice, ApprovalDecision, OpenApproval};
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::WaitId;
 use avocet_session::Decisions;
@@ -91,19 +91,39 @@ fn approvals_text(open: &[OpenApproval], now: Timestamp) -> String {
         return "No calls wait for approval.\n".to_owned();
     }
     let mut text = String::new();
-    for OpenApproval { id, session, tool, arguments, grant, expires_at, .. } in open {
+    for approval in open {
+        let OpenApproval { id, session, tool, expires_at, card, .. } = approval;
         let left = format_span(now.until(*expires_at).as_secs());
         append_line(&mut text, format_args!("{id}  {tool}  in {session}  (denied in {left})"));
-        for (key, value) in arguments {
+        append_indented(&mut text, &card.text);
+        for (key, value) in &approval.arguments {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            let value = value.replace('\n', "\n      ");
-            append_line(&mut text, format_args!("    {key}: {value}"));
+            // The question cuts a long value, and shows the change of a file in place of its content.
+            if !card.text.contains(&value) {
+                append_indented(&mut text, &format!("{key}: {value}"));
+            }
         }
-        let session = match grant {
-            Some(_) => "  (--session: for similar calls too)",
-            None => "",
-        };
-        append_line(&mut text, format_args!("    avocet approvals approve {id}{session}"));
+        append_line(&mut text, format_args!(""));
+        for ApprovalChoice { label, decision } in &card.choices {
+            let command = decision_command(*id, decision);
+            append_line(&mut text, format_args!("    {label}: {command}"));
+        }
+        append_line(&mut text, format_args!(""));
     }
     text
+}
+
+fn append_indented(text: &mut String, block: &str) {
+    for line in block.lines() {
+        append_line(text, format_args!("    {line}"));
+    }
+}
+
+/// Returns the command that makes a decision.
+fn decision_command(id: WaitId, decision: &ApprovalDecision) -> String {
+    match decision {
+        ApprovalDecision::Once => format!("avocet approvals approve {id}"),
+        ApprovalDecision::ForSession => format!("avocet approvals approve {id} --session"),
+        ApprovalDecision::Denied { .. } => format!("avocet approvals deny {id} [REASON]"),
+    }
 }

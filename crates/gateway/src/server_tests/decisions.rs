@@ -71,6 +71,13 @@ async fn approval_decide_allows_a_call_once() {
         "arguments": { "command": "curl -H 'key: [secret]'\\u{e0078}" },
         "grant": null,
         "expires_at": 5,
+        "card": {
+            "text": "**May I use `exec_shell`?** The key is [secret]\\u{e0078}.",
+            "choices": [
+                { "label": "Allow once", "decision": { "decision": "once" } },
+                { "label": "Deny", "decision": { "decision": "denied", "why": null } },
+            ],
+        },
     }]);
     assert_eq!(open, expected);
     let decide = |id| Decide { id: WaitId(id), decision: ApprovalDecision::ForSession };

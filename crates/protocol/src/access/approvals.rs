@@ -8,11 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::access::Grant;
-use crate::chat::{ChatAddress, SessionId};
+use crate::chat::{ChatAddress, Choice, Content, SessionId};
 use crate::clock::Timestamp;
 use crate::ids::WaitId;
 use crate::store::StoreError;
-use crate::turn::DENIED;
 
 /// The result of a call whose approval expired.
 pub const EXPIRED: &str = "denied: no approval came in time";
@@ -49,6 +48,55 @@ pub struct OpenApproval {
     pub grant: Option<Grant>,
     /// The time at which the call counts as denied.
     pub expires_at: Timestamp,
+    /// The question as a person reads it.
+    pub card: ApprovalCard,
+}
+
+/// The question about a call. Chats, the web console, the command line, editors and forms of MCP
+/// clients show this text and these choices.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ApprovalCard {
+    /// The call itself, the reason for the question, and what a choice covers, as Markdown.
+    pub text: String,
+    /// The choices, in the order of their buttons.
+    pub choices: Vec<ApprovalChoice>,
+}
+
+/// A choice of an [`ApprovalCard`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ApprovalChoice {
+    /// The words of the button.
+    pub label: String,
+    /// What the button does. A denial has no reason yet.
+    pub decision: ApprovalDecision,
+}
+
+impl ApprovalCard {
+    /// Makes the card of a prompt, whose buttons send `/approve` or `/deny`.
+    #[must_use]
+    pub fn from_prompt(prompt: &Content) -> Self {
+        let choices = prompt.choices.iter().map(|Choice { label, says }| {
+            let decision = match says.split_whitespace().collect::<Vec<_>>()[..] {
+                ["/approve", _, "session"] => ApprovalDecision::ForSession,
+                ["/approve", ..] => ApprovalDecision::Once,
+                _ => ApprovalDecision::Denied { why: None },
+            };
+            ApprovalChoice { label: label.clone(), decision }
+        });
+        Self { text: prompt.text.clone(), choices: choices.collect() }
+    }
+
+    /// Makes a card without a reason, for a call whose question was not kept.
+    #[must_use]
+    pub fn from_call(tool: &str, has_grant: bool) -> Self {
+        let choice = |label: &str, decision| ApprovalChoice { label: label.to_owned(), decision };
+        let for_session =
+            has_grant.then(|| choice("Allow for this session", ApprovalDecision::ForSession));
+        let mut choices = vec![choice("Allow once", ApprovalDecision::Once)];
+        choices.extend(for_session);
+        choices.push(choice("Deny", ApprovalDecision::Denied { why: None }));
+        Self { text: format!("**May I use `{tool}`?**"), choices }
+    }
 }
 
 /// A person's decision about a call.
@@ -65,23 +113,4 @@ pub enum ApprovalDecision {
         #[serde(default)]
         why: Option<String>,
     },
-}
-
-impl ApprovalDecision {
-    /// Returns the result of the wait that follows from the decision.
-    #[must_use]
-    pub fn resolution(&self) -> crate::store::Resolution {
-        use crate::store::Resolution;
-        match self {
-            Self::Once => Resolution::Run,
-            Self::ForSession => Resolution::RunAlways,
-            Self::Denied { why: Some(why) } => {
-                Resolution::denied(format!("{DENIED}; the reason: {why}"))
-            }
-            Self::Denied { why: None } => Resolution::denied(format!(
-                "{DENIED}; do not try to get the same result in another way. Continue without it, \
-                    or say why you need it"
-            )),
-        }
-    }
 }

@@ -6,14 +6,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::Result;
-use crate::access::{Grant, PermissionMode, PersonId, Trust};
+use crate::access::{ApprovalCard, ApprovalDecision, Grant, PermissionMode, PersonId, Trust};
 use crate::chat::{ChatAddress, LoggedInbound, Outcome, Planned, SessionId};
 use crate::clock::Timestamp;
 use crate::ids::{CallId, DedupeKey, MessageId, TurnId, WaitId};
 use crate::model::{Effort, Usage};
 use crate::store::{CompactedPast, Head, Spending, UsageEntry};
 use crate::tool::{ChildMode, LogWrite, SkillCall, WaitKind};
-use crate::turn::{AnswerEnding, ResultKind, TurnFailure, TurnRecord};
+use crate::turn::{AnswerEnding, DENIED, ResultKind, TurnFailure, TurnRecord};
 
 /// Turns for the lanes: claim, settle, wait, resolve.
 #[async_trait]
@@ -283,6 +283,8 @@ pub struct NewWait {
     pub grant: Option<Grant>,
     /// For an approval: a digest of the shown question. The call keeps it once it is approved.
     pub shown: Option<String>,
+    /// For an approval: the question, for people who decide outside of these chats.
+    pub card: Option<ApprovalCard>,
     /// The chats whose channel can edit a message: their prompts become the outcome.
     pub editable: Vec<ChatAddress>,
 }
@@ -292,8 +294,8 @@ impl NewWait {
     #[must_use]
     pub fn new(id: WaitId, call: CallId, kind: WaitKind, expires_at: Timestamp) -> Self {
         let (prompt, notices, writes, grant, shown) = (None, Vec::new(), Vec::new(), None, None);
-        let editable = Vec::new();
-        Self { id, call, kind, expires_at, prompt, notices, writes, grant, shown, editable }
+        let (card, editable) = (None, Vec::new());
+        Self { id, call, kind, expires_at, prompt, notices, writes, grant, shown, card, editable }
     }
 }
 
@@ -363,5 +365,21 @@ impl Resolution {
     #[must_use]
     pub fn outcome_unknown(text: impl Into<String>) -> Self {
         Self::Error { text: text.into(), kind: ResultKind::OutcomeUnknown }
+    }
+}
+
+impl From<&ApprovalDecision> for Resolution {
+    fn from(decision: &ApprovalDecision) -> Self {
+        match decision {
+            ApprovalDecision::Once => Self::Run,
+            ApprovalDecision::ForSession => Self::RunAlways,
+            ApprovalDecision::Denied { why: Some(why) } => {
+                Self::denied(format!("{DENIED}; the reason: {why}"))
+            }
+            ApprovalDecision::Denied { why: None } => Self::denied(format!(
+                "{DENIED}; do not try to get the same result in another way. Continue without it, \
+                    or say why you need it"
+            )),
+        }
     }
 }

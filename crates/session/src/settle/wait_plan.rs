@@ -1,6 +1,6 @@
 //! Plans the waits of a turn: the prompt in its chat, and the notices to the owners.
 
-use avocet_protocol::access::Roles;
+use avocet_protocol::access::{ApprovalCard, Roles};
 use avocet_protocol::bus::Destinations;
 use avocet_protocol::chat::notices::{self, readers};
 use avocet_protocol::chat::{ChatAddress, ChatKind, Content, LoggedInbound, Planned};
@@ -25,6 +25,8 @@ pub(super) async fn plan_wait(
         // A model wrote this text, so show it unchanged.
         WaitKind::Answer | WaitKind::Child => of_schedule(turn, prompt.clone()),
     });
+    let card = asked.as_ref().filter(|_| request.kind == WaitKind::Approval);
+    let card = card.map(ApprovalCard::from_prompt);
     let notices = match request.kind {
         WaitKind::Approval => plan_owners_notices(parts, to, asked.as_ref()),
         WaitKind::Answer | WaitKind::Child | WaitKind::Choice => Vec::new(),
@@ -58,6 +60,7 @@ pub(super) async fn plan_wait(
         writes: request.writes,
         grant: request.grant,
         shown: request.shown,
+        card,
         editable,
     })
 }

@@ -55,6 +55,8 @@ scenario("a call is allowed and denied in the chat", async (t, tested, options) 
   await say(page, "write the file");
   const approval = page.getByRole("group", { name: "Approval of write_file" });
   await approval.getByText(file).first().waitFor();
+  await approval.getByText("May I use write_file?").waitFor();
+  await approval.getByText("+hello").waitFor();
   assert.ok(!existsSync(join(tested.home.workspace, file)));
   await approval.getByRole("button", { name: "Allow once" }).click();
   await answered(page, "The file is written.");

@@ -3,7 +3,8 @@ import { useState } from "preact/hooks";
 import { errorText } from "../api.js";
 import { Value } from "../chat/Value.js";
 import { useAction } from "../hooks.js";
-import { Button, Code, Icon, Time } from "../parts/index.js";
+import { Markdown } from "../markdown/Markdown.js";
+import { Button, Icon, Time } from "../parts/index.js";
 import { href } from "../router.js";
 import type { OpenApproval } from "../types.js";
 import { decide, type Decision } from "./open.js";
@@ -14,23 +15,22 @@ interface Props {
   hasSession?: boolean;
 }
 
-/** A call that waits for a person, and the three answers. */
+/** A call that waits for a person: the question as in a chat, and its choices. */
 export function ApprovalCard({ approval, hasSession = false }: Props) {
-  const { id, tool, arguments: given, grant, session, expires_at } = approval;
+  const { id, tool, card, session, expires_at } = approval;
   const deciding = useAction((decision: Decision, why: string) => decide(id, decision, why));
   const [reason, setReason] = useReason(id);
-  const act = (decision: Decision) => void deciding.run(decision, "");
+  const choose = (decision: Decision) => (decision === "denied" ? setReason("") : void deciding.run(decision, ""));
   return (
     <section class="approval" role="group" aria-label={`Approval of ${tool}`}>
       <header>
         <Icon name="approvals" />
-        <h2>Allow <code>{tool}</code>?</h2>
+        {hasSession && <span class="hint">In <a href={href("chat", session)}>{session}</a></span>}
         <span class="hint">expires <Time at={expires_at} /></span>
       </header>
-      {hasSession && <p class="hint">In <a href={href("chat", session)}>{session}</a></p>}
-      <Arguments given={given} />
+      <Markdown text={card.text} />
+      <OtherArguments approval={approval} />
       {deciding.error !== undefined && <p class="fault" role="alert">{errorText(deciding.error)}</p>}
-      {grant && <p class="hint">"Allow for this session" covers: <code>{grant.tool} {grant.scope}</code></p>}
       {reason !== null ? (
         <Denial
           why={reason}
@@ -41,16 +41,31 @@ export function ApprovalCard({ approval, hasSession = false }: Props) {
         />
       ) : (
         <div class="actions">
-          <Button look="primary" disabled={deciding.isRunning} onClick={() => act("once")}>Allow once</Button>
-          {grant && (
-            <Button disabled={deciding.isRunning} onClick={() => act("for_session")}>
-              Allow for this session
+          {card.choices.map(({ label, decision: { decision } }) => (
+            <Button key={label} look={looks[decision]} disabled={deciding.isRunning} onClick={() => choose(decision)}>
+              {label}
             </Button>
-          )}
-          <Button look="danger" disabled={deciding.isRunning} onClick={() => setReason("")}>Deny</Button>
+          ))}
         </div>
       )}
     </section>
+  );
+}
+
+const looks = { once: "primary", for_session: "plain", denied: "danger" } as const;
+
+/** The arguments that the question leaves out: it cuts a long text, and shows the change of a file in place of its content. */
+function OtherArguments({ approval: { arguments: given, card } }: { approval: OpenApproval }) {
+  const isShown = (value: unknown) => card.text.includes(typeof value === "string" ? value : JSON.stringify(value));
+  const others = Object.entries(given).filter(([, value]) => !isShown(value));
+  if (others.length === 0) {
+    return null;
+  }
+  return (
+    <details>
+      <summary>Exact arguments</summary>
+      <Value value={Object.fromEntries(others)} />
+    </details>
   );
 }
 
@@ -71,15 +86,6 @@ function useReason(id: string): [string | null, (reason: string | null) => void]
     }
   };
   return [reason, set];
-}
-
-/** A command alone, or all arguments with their names. */
-function Arguments({ given }: { given: Record<string, unknown> }) {
-  const { command, ...others } = given;
-  if (typeof command === "string" && Object.keys(others).length === 0) {
-    return <Code text={command} language="bash" />;
-  }
-  return <Value value={given} />;
 }
 
 interface DenialProps {
