@@ -26,8 +26,10 @@ fn ask_prints_the_reply_with_wait_and_otherwise_the_message_id() {
 fn ask_answers_chat_commands() {
     let home = Home::new(program!());
     let _daemon = home.daemon();
-    let table =
-        [("/help", "/stop: stop the current work"), ("/status", "I am not doing anything.")];
+    let table = [
+        ("/help", "/stop, /stop all: stop the current work"),
+        ("/status", "I am not doing anything."),
+    ];
     for (command, answer) in table {
         let out = printed(&home, &["ask", "me", command, "--wait"]);
         assert!(out.contains(answer), "{command}: {out:?}");

@@ -51,6 +51,7 @@ mod rows;
 mod rules;
 mod schedules;
 mod sink;
+mod stop_all;
 mod stopping;
 mod telegram;
 mod unit;

@@ -27,6 +27,7 @@ use crate::cli::send::SendArgs;
 use crate::cli::sessions::SessionsCommand;
 use crate::cli::skills::SkillsCommand;
 use crate::cli::status::StatusArgs;
+use crate::cli::stop_all::EverythingArgs;
 use crate::cli::tasks::TasksCommand;
 use crate::cli::trace::TraceArgs;
 use crate::cli::trust::TrustArgs;
@@ -125,6 +126,8 @@ pub(crate) enum Command {
     /// Replace the database with a copy that `avocet backup` made. The replaced database is kept
     /// under another name. Stop the daemon first.
     Restore(RestoreArgs),
+    /// Let everything go on that `avocet stop --all` or `/stop all` has stopped.
+    Resume(EverythingArgs),
     /// List, add or remove the owners' rules, which hold in every conversation.
     Rules(RulesArgs),
     /// Run the daemon with all configured channels.
@@ -146,6 +149,8 @@ pub(crate) enum Command {
     /// Show the state of the daemon, its providers, its channels and its queues. Exits with 76 if
     /// something is down.
     Status(StatusArgs),
+    /// Stop all work at once, also after a restart, until `avocet resume --all`. Messages are kept and wait.
+    Stop(EverythingArgs),
     /// List or remove the programs that follow the events under a name.
     #[command(subcommand)]
     Subscribers(SubscribersCommand),

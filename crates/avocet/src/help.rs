@@ -32,7 +32,10 @@ const GROUPS: &[(&str, &[&str])] = &[
             "update",
         ],
     ),
-    ("Work", &["approvals", "job", "memory", "rules", "schedule", "sessions", "tasks"]),
+    (
+        "Work",
+        &["approvals", "job", "memory", "resume", "rules", "schedule", "sessions", "stop", "tasks"],
+    ),
     (
         "Look",
         &["audit", "events", "prompt", "replay", "status", "subscribers", "top", "trace", "usage"],
@@ -217,7 +220,8 @@ mod tests {
         let command = Cli::command();
         for (below, words, _) in TIPS {
             for word in *words {
-                assert!(command.find_subcommand(word).is_none(), "{word}");
+                // `avocet stop` names the way to stop the daemon itself.
+                assert!(command.find_subcommand(word).is_none() || *word == "stop", "{word}");
                 for parent in *below {
                     let parent = command.find_subcommand(parent).unwrap();
                     assert!(parent.find_subcommand(word).is_none(), "{word}");
@@ -229,8 +233,10 @@ mod tests {
     #[test]
     fn unknown_command_has_a_tip_and_never_the_guess_restore() {
         let table = [
-            ("stop", "tip: press Ctrl-C in the terminal of `avocet run`; a service stops with"),
-            ("service stop", "`systemctl --user stop avocet`"),
+            (
+                "service stop",
+                "tip: press Ctrl-C in the terminal of `avocet run`; a service stops with",
+            ),
             ("restart", "`systemctl --user restart avocet`"),
             ("setup", "tip: `avocet init`"),
             ("logs", "tip: `avocet service logs`"),

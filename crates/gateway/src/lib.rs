@@ -57,6 +57,7 @@ mod session_servers;
 mod socket_place;
 #[cfg(test)]
 mod socket_schema_tests;
+mod stop_all;
 mod subscribe;
 mod tasks;
 #[cfg(any(test, feature = "testing"))]

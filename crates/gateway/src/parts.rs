@@ -17,7 +17,7 @@ use avocet_protocol::schedule::ScheduleControl;
 use avocet_protocol::session::{SessionOptions, SessionServers};
 use avocet_protocol::store::{
     DeadLetters, EventLog, History, Memories, Query, SessionBranches, SessionDeletion,
-    SessionLabels, Tasks,
+    SessionLabels, StopControl, Tasks,
 };
 use avocet_protocol::tool::{McpServers, Workspaces};
 use avocet_protocol::turn::TurnEvents;
@@ -47,6 +47,7 @@ pub struct GatewayParts {
     pub approvals: Arc<dyn Approvals>,
     pub jobs: Arc<dyn JobControl>,
     pub tasks: Arc<dyn Tasks>,
+    pub stop: Arc<dyn StopControl>,
     pub dead_letters: Arc<dyn DeadLetters>,
     pub deletion: Arc<dyn SessionDeletion>,
     pub branches: Arc<dyn SessionBranches>,

@@ -102,9 +102,9 @@ async fn server_errors_name_the_reason() {
              job.cancel, job.list, job.show, job.submit, link.add, link.list, \
              link.remove, mcp.approve, mcp.list, mcp.tools, memory.add, memory.consolidate, memory.forget, memory.list, memory.log, \
              memory.show, memory.sync, memory.undo, message.withdraw, \
-             pair.approve, pair.deny, pair.list, people.list, people.remove, ping, publish, rules.add, rules.list, rules.remove, schedule.add, schedule.change, schedule.list, schedule.show, send, \
+             pair.approve, pair.deny, pair.list, people.list, people.remove, ping, publish, resume_all, rules.add, rules.list, rules.remove, schedule.add, schedule.change, schedule.list, schedule.show, send, \
              session.servers, sessions.branch, sessions.change, sessions.delete, sessions.list, sessions.options, sessions.search, sessions.sent, \
-             sessions.set_option, sessions.show, status, subscribe, subscriber.list, subscriber.remove, \
+             sessions.set_option, sessions.show, status, stop_all, subscribe, subscriber.list, subscriber.remove, \
              task.cancel, task.list, task.show, trace, usage, wait, web.browsers, web.open, web.sign_out",
         ),
         (

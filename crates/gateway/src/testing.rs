@@ -138,6 +138,7 @@ impl FakeDaemon {
             approvals: self.clone(),
             jobs: self.clone(),
             tasks: self.clone(),
+            stop: self.clone(),
             dead_letters: self.clone(),
             deletion: self.clone(),
             branches: self.clone(),

@@ -24,6 +24,7 @@ mod rules;
 mod schedules;
 mod search;
 mod sessions;
+mod stop_all;
 mod tasks;
 mod touches;
 mod untrusted;
@@ -64,6 +65,7 @@ pub use search::{FoundText, SearchSessions, TextAuthor};
 pub use sessions::{
     DeleteSession, GiveServers, ListSent, ListSessions, ListUsage, ShowOptions, ShowSession,
 };
+pub use stop_all::{ResumeEverything, StopEverything};
 pub use tasks::{CancelTask, ListTasks, NamedTask, ShowTask};
 pub use touches::{CallTarget, ChatRow, ListParams, ListRows, NamesTarget, ReadTarget, Touches};
 pub use untrusted::UntrustedPart;

@@ -50,7 +50,7 @@ fn methods_of_each_role() {
          editor.attach job.submit link.add \
          link.list link.remove mcp.approve memory.add \
          memory.consolidate memory.forget memory.sync memory.undo pair.approve pair.deny \
-         pair.list people.list people.remove rules.add rules.list rules.remove schedule.add schedule.change session.servers \
-         sessions.delete subscriber.list subscriber.remove web.browsers web.open web.sign_out\n"
+         pair.list people.list people.remove resume_all rules.add rules.list rules.remove schedule.add schedule.change session.servers \
+         sessions.delete stop_all subscriber.list subscriber.remove web.browsers web.open web.sign_out\n"
     );
 }

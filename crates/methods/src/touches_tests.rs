@@ -134,7 +134,7 @@ fn methods_by_what_they_touch() {
     let everything = "config.check config.diff config.form config.save config.show doctor job.submit link.add \
         link.list link.remove mcp.approve mcp.list mcp.tools memory.add memory.consolidate \
         memory.forget memory.list memory.log memory.show memory.sync memory.undo pair.approve \
-        pair.deny pair.list people.list people.remove rules.add rules.list rules.remove schedule.add session.servers status \
+        pair.deny pair.list people.list people.remove resume_all rules.add rules.list rules.remove schedule.add session.servers status stop_all \
         subscriber.list subscriber.remove usage web.browsers web.open web.sign_out";
     let expected = [
         ("events", "events.list subscribe trace"),

@@ -21,6 +21,7 @@ mod rules;
 mod schedules;
 mod session_branches;
 mod session_labels;
+mod stop_all;
 mod tasks;
 mod turn_log;
 mod turns;
@@ -70,6 +71,7 @@ pub use rules::OwnerRules;
 pub use schedules::{DueClaim, DueRun, DueWork, EndedSchedules, Schedules};
 pub use session_branches::{BranchSession, BranchedSession, SessionBranches};
 pub use session_labels::{ChangeSession, SessionGroup, SessionLabels};
+pub use stop_all::{OpenWork, StopAll, StopControl, StopInForce};
 pub use tasks::{CancelledTask, TaskPage, TaskView, Tasks, task_name};
 pub use turn_log::{CompactedPast, Family, KeptResult, KeptResults, NewStep, Past, TurnLog};
 pub use turns::{

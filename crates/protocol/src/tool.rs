@@ -1,6 +1,7 @@
 //! The port of a tool: one action that the model can take.
 
 mod ask_person;
+mod background;
 mod editor;
 mod evidence;
 mod files;
@@ -16,6 +17,7 @@ mod toolbox;
 pub use ask_person::{
     AnswerCheck, AnswerOption, AskPerson, PersonAnswer, PersonQuestion, UnansweredQuestion,
 };
+pub use background::EndPrograms;
 pub use editor::{EditorError, Editors, NoEditors, SessionEditor};
 pub use evidence::Evidence;
 pub use files::{DirectoryNames, FileStart, Files, FilesError, PromptFile, Workspaces};

@@ -209,6 +209,8 @@ pub(crate) async fn deliver_outcomes(parts: &SessionParts, effect: &CommandEffec
         CommandEffect::Done
         | CommandEffect::Nothing
         | CommandEffect::Queued(_)
+        | CommandEffect::StoppedAll
+        | CommandEffect::ResumedAll
         | CommandEffect::Resent(_) => {}
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use avocet_protocol::access::{PermissionMode, Role, Roles, Trust};
 use avocet_protocol::bus::{Deliveries, QueueMode};
 use avocet_protocol::chat::notices::{self, readers};
-use avocet_protocol::chat::{Content, Inbound, LoggedInbound, Outcome, SessionId};
+use avocet_protocol::chat::{Content, Inbound, LoggedInbound, NewInbound, Outcome};
 use avocet_protocol::store::{CommandAction, CommandEffect, SessionStatus, StoreError};
 use avocet_protocol::turn::{TurnEvent, TurnEvents};
 use avocet_supervise::{CaughtPanic, catch_panic};
@@ -25,7 +25,7 @@ use crate::stopped::{HeldAnswer, keep_answer};
 use crate::usage::usage_reply;
 use crate::{
     SessionParts, answer_command, approvals, job_command, memory, mode, model, people, retry,
-    rule_command, tasks, think, voice_command, welcome,
+    rule_command, stop_all, tasks, think, voice_command, welcome,
 };
 
 /// Runs every accepted command, in order.
@@ -122,6 +122,13 @@ async fn run_command(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), 
         held.iter().for_each(HeldAnswer::wake_delivery);
     }
     approvals::deliver_outcomes(&lanes.parts, &effect).await;
+    match effect {
+        CommandEffect::StoppedAll => {
+            stop_all::end_open_work(&lanes.parts, lanes.group()).await?;
+        }
+        CommandEffect::ResumedAll => lanes.wake_open_sessions().await?,
+        _ => {}
+    }
     if let CommandEffect::Cancelled(cancelled) = &effect {
         tasks::end_task(lanes, cancelled);
     }
@@ -220,7 +227,11 @@ async fn plan_command(
         CommandVerb::Skip => retry::plan_skip(argument),
         CommandVerb::Status => {
             let status = parts.query.session_status(&message.session).await?;
-            CommandPlan::with_text(status_text(parts, &message.session, &status))
+            CommandPlan::with_text(status_text(parts, message, &status, is_owner))
+        }
+        CommandVerb::Resume => stop_all::plan_resume(parts, command, argument),
+        CommandVerb::Stop if stop_all::means_everything(argument) => {
+            stop_all::plan_stop(parts, command, is_owner)
         }
         CommandVerb::Stop => {
             let nothing = "There was nothing to stop.";
@@ -279,13 +290,27 @@ fn mode_help(mode: QueueMode) -> &'static str {
 const READ_OTHERS: &str = " I have read untrusted content, so I ask before I do more than read. An \
     owner can trust it with /trust, and /new forgets it.";
 
-fn status_text(parts: &SessionParts, session: &SessionId, status: &SessionStatus) -> String {
+fn status_text(
+    parts: &SessionParts,
+    message: &NewInbound,
+    status: &SessionStatus,
+    is_owner: bool,
+) -> String {
+    let session = &message.session;
     let facts = StatusFacts {
         status,
         is_compacting: parts.running.is_compacting(session),
         now: parts.clock.now(),
     };
     let mut text = facts.sentences();
+    match &*parts.stop.current_stop() {
+        Some(stop) if is_owner => {
+            let stopped = stop_all::describe_stop(stop, message.inbound.chat, parts.clock.now());
+            append_text(&mut text, format_args!(" {stopped}"));
+        }
+        Some(_) => text.push_str(" My owner has stopped everything I do; messages wait."),
+        None => {}
+    }
     let configured = parts.agents.now().of_session(session, status).run.effort;
     if status.effort.or(configured).is_some() {
         let effort = think::describe_effort(status.effort, configured);

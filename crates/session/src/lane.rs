@@ -5,6 +5,7 @@
 //!   -> slot      one of `max_running`; other lanes queue in front
 //!   -> claim     a transaction, whose result decides
 //!        Nothing   the lane ends; the next wake-up starts it again
+//!        Stopped   an owner has stopped everything: tell the chats, the lane ends
 //!        Later     a burst is not over: free the slot, sleep, begin again
 //!        Incomplete  a message may get a further part: free the slot, sleep until the next
 //!                  message, or that long at most, begin again
@@ -49,6 +50,7 @@ use crate::compact::{compact_session, end_interrupted_compaction};
 use crate::fetch::LONGEST_FETCH;
 use crate::lane_work::{LaneWork, WakeLane};
 use crate::run_turn::TurnRunner;
+use crate::stop_all::tell_waiting;
 
 /// Limits of parallel work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,6 +119,14 @@ impl Lanes {
         if let Some(next_message) = self.waiting_for_part.get(&key) {
             next_message.notify_one();
         }
+    }
+
+    /// Wakes the lane of each session with work.
+    pub(crate) async fn wake_open_sessions(self: &Arc<Self>) -> Result<(), StoreError> {
+        let open = self.parts.with_retry(|| self.parts.turns.open_sessions()).await?;
+        tracing::debug!(sessions = open.len(), "sessions with something to do");
+        open.into_iter().for_each(|session| self.wake(session));
+        Ok(())
     }
 
     /// Waits for the next message of a session, for this time at most. Returns `false` if the daemon
@@ -208,6 +218,11 @@ impl Lanes {
         let ends = self.parts.running.count_ends();
         let claimed = match self.claim_turn(session, Suspects::Exclude).await? {
             Claim::Nothing => return Ok(false),
+            Claim::Stopped => {
+                drop(slot);
+                tell_waiting(&self.parts, session).await?;
+                return Ok(false);
+            }
             Claim::Turn(claimed) => claimed,
             Claim::Later(burst_end) => {
                 drop(slot);

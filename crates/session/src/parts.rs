@@ -9,9 +9,10 @@ use avocet_protocol::chat::{ChatKind, Content, LoggedInbound, NewInbound, Planne
 use avocet_protocol::clock::Clock;
 use avocet_protocol::daemon::Live;
 use avocet_protocol::store::{
-    DeadLetters, Inbox, Jobs, Ledger, Memories, Outbox, Query, Schedules, StoreError, Tasks,
-    TurnLog, Turns,
+    DeadLetters, Inbox, Jobs, Ledger, Memories, Outbox, Query, Schedules, StopAll, StoreError,
+    Tasks, TurnLog, Turns,
 };
+use avocet_protocol::tool::EndPrograms;
 use avocet_supervise::with_retry;
 
 use crate::{Agents, Events, Questions, RunningTurns, SpokenAnswers};
@@ -32,6 +33,8 @@ pub struct SessionParts {
     pub ledger: Arc<dyn Ledger>,
     pub tasks: Arc<dyn Tasks>,
     pub dead_letters: Arc<dyn DeadLetters>,
+    pub stop: Arc<dyn StopAll>,
+    pub programs: Arc<dyn EndPrograms>,
     pub bus: Arc<Bus>,
     /// A turn keeps the agents with which it began.
     pub agents: Live<Agents>,

@@ -95,6 +95,11 @@ impl RunningTurns {
         }
     }
 
+    /// Signals all compactions that they were stopped in the log.
+    pub(crate) fn stop_compactions(&self) {
+        self.compactions.iter().for_each(|stopped| stopped.cancel());
+    }
+
     /// Returns `true` if a `/compact` of this session is running.
     pub(crate) fn is_compacting(&self, session: &SessionId) -> bool {
         self.compactions.contains_key(session)

@@ -19,8 +19,9 @@ use crate::lane::{LaneLimits, Lanes};
 use crate::options::OptionDesk;
 use crate::outcomes::note_outcomes;
 use crate::parts::SessionParts;
+use crate::stop_desk::StopDesk;
 use crate::tasks::TaskControl;
-use crate::{commands, expiry};
+use crate::{commands, expiry, stop_all};
 
 /// The lanes, the commands, and the expiry of waits.
 #[derive(Debug)]
@@ -31,8 +32,8 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Runs the commands that were accepted before a crash, then starts the lanes of sessions with
-    /// work, then listens to the bus.
+    /// Runs the commands that were accepted before a crash, then finishes a stop of everything, then
+    /// starts the lanes of sessions with work, then listens to the bus.
     ///
     /// # Errors
     /// [`StoreError`] if the log cannot be read.
@@ -44,7 +45,11 @@ impl Sessions {
     ) -> Result<Self, StoreError> {
         let lanes = Arc::new(Lanes::new(parts, limits, group.child_group("lanes")));
         commands::act_on_all(&lanes).await?;
-        wake_all(&lanes).await?;
+        if lanes.parts.stop.current_stop().is_some() {
+            // The last process may have died before it had ended all turns.
+            stop_all::end_open_work(&lanes.parts, lanes.group()).await?;
+        }
+        lanes.wake_open_sessions().await?;
 
         let group = group.child_group("sessions");
         let commands = Arc::new(Notify::new());
@@ -66,6 +71,12 @@ impl Sessions {
     #[must_use]
     pub fn tasks(&self) -> TaskControl {
         TaskControl::from_lanes(&self.lanes)
+    }
+
+    /// Returns the port that stops everything.
+    #[must_use]
+    pub fn stop_desk(&self) -> StopDesk {
+        StopDesk::from_lanes(&self.lanes)
     }
 
     /// Returns the port of the dead letters.
@@ -118,13 +129,6 @@ pub enum NotMoving {
     Wakes,
 }
 
-async fn wake_all(lanes: &Arc<Lanes>) -> Result<(), StoreError> {
-    let open = lanes.parts.with_retry(|| lanes.parts.turns.open_sessions()).await?;
-    tracing::debug!(sessions = open.len(), "sessions with something to do");
-    open.into_iter().for_each(|session| lanes.wake(session));
-    Ok(())
-}
-
 /// Forwards wake-ups. Waits only for the next one.
 async fn listen(
     lanes: Arc<Lanes>,
@@ -142,7 +146,7 @@ async fn listen(
                 continue;
             }
             () = lanes.parts.running.tasks_started.notified() => {
-                if let Err(error) = wake_all(&lanes).await {
+                if let Err(error) = lanes.wake_open_sessions().await {
                     tracing::error!(%error, "cannot list open sessions after the start of a task");
                 }
                 continue;
@@ -163,7 +167,7 @@ async fn listen(
             Some(WakeUp::Restarted(turn)) => lanes.parts.running.signal_restart(turn),
             Some(WakeUp::Everybody) => {
                 commands.notify_one();
-                if let Err(error) = wake_all(&lanes).await {
+                if let Err(error) = lanes.wake_open_sessions().await {
                     tracing::error!(%error, "cannot list open sessions after a full wake-up queue");
                 }
             }

@@ -30,6 +30,7 @@ use avocet_testkit::{
 use tokio::sync::Semaphore;
 
 use super::super::Sessions;
+use super::stop_all::CountedKills;
 use crate::{
     Agent, AgentDirectories, AgentJobs, Agents, AttachmentFetcher, Attachments, BySession, Events,
     LaneLimits, NoDirectory, QuestionParts, Questions, RetryingLedger, RetryingLog, RunningTurns,
@@ -72,6 +73,7 @@ pub(super) struct Setup {
     /// The settings of the jobs of all agents.
     pub(super) jobs: AgentJobs,
     pub(super) spoken: Option<SpokenAnswers>,
+    pub(super) programs: Arc<CountedKills>,
 }
 
 /// The fate of a wake-up after a tool has logged a message.
@@ -129,6 +131,7 @@ impl Default for Setup {
             starts,
             jobs: AgentJobs::default(),
             spoken: None,
+            programs: Arc::default(),
         }
     }
 }
@@ -290,6 +293,8 @@ impl SessionHarness {
             ledger,
             tasks: store.clone(),
             dead_letters: store.clone(),
+            stop: store.clone(),
+            programs: setup.programs.clone(),
             agents: Live::new(agents(run, &attachments, &setup)),
             channels,
             deliverer,

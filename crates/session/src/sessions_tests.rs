@@ -69,6 +69,8 @@ mod samples;
 mod scheduled;
 #[path = "spending_tests.rs"]
 mod spending;
+#[path = "stop_all_tests.rs"]
+mod stop_all;
 #[path = "tasks_tests.rs"]
 mod tasks;
 #[path = "think_tests.rs"]

@@ -78,7 +78,7 @@ fn describe_queue(mode: QueueMode, are: &str, they: &str) -> String {
     }
 }
 
-fn format_span(seconds: u64) -> String {
+pub(crate) fn format_span(seconds: u64) -> String {
     let (number, unit) = match seconds {
         0..120 => (seconds, "second"),
         120..7200 => (seconds / 60, "minute"),

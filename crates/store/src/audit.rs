@@ -239,6 +239,11 @@ pub(crate) fn record_rule(tx: &Tx<'_>, kind: AuditKind, rule: RuleId, actor: &Ac
     append_row(tx, NewAuditRow { summary: rule.to_string(), ..NewAuditRow::new(kind, actor) })
 }
 
+/// Records that an owner stopped everything, or let it go on.
+pub(crate) fn record_stop(tx: &Tx<'_>, kind: AuditKind, actor: &Actor) -> Result<()> {
+    append_row(tx, NewAuditRow::new(kind, actor))
+}
+
 /// Records the decision about a stranger's pairing code.
 pub(crate) fn record_decided(tx: &Tx<'_>, settled: &SettledPairing, actor: &Actor) -> Result<()> {
     let who: String = tx.db.query_one(

@@ -22,6 +22,7 @@ use crate::rows::chunks::QUEUE_AGAIN;
 use crate::rows::sessions::choose_setting;
 use crate::rows::turns::open_turn;
 use crate::rules;
+use crate::stop_all;
 use crate::tasks;
 use crate::tx::{Result, Tx};
 use crate::undelivered;
@@ -101,6 +102,15 @@ pub(crate) fn run_action(
         CommandAction::Unlink(chat) => people::unlink_chat(tx, chat).map(done_or_nothing),
         CommandAction::AddRule(new) => {
             rules::add_rule(tx, new).map(|added| done_or_nothing(added.is_some()))
+        }
+        CommandAction::StopAll { by, chat } => {
+            let by = Actor::Person(by.clone());
+            let begun = stop_all::begin_stop(tx, &by, Some(chat))?;
+            Ok(if begun { CommandEffect::StoppedAll } else { CommandEffect::Nothing })
+        }
+        CommandAction::ResumeAll { by } => {
+            let ended = stop_all::end_stop(tx, &Actor::Person(by.clone()))?;
+            Ok(if ended { CommandEffect::ResumedAll } else { CommandEffect::Nothing })
         }
         CommandAction::RemoveRule { id, by } => {
             rules::remove_rule(tx, *id, &Actor::Person(by.clone())).map(done_or_nothing)

@@ -28,6 +28,9 @@ const NOT_UNDONE: &str = "(SELECT kind FROM memory_changes WHERE memory = memori
 #[async_trait]
 impl Consolidations for SqliteStore {
     async fn backlogs(&self) -> Result<Vec<Backlog>> {
+        if self.stop.now().is_some() {
+            return Ok(Vec::new());
+        }
         self.read(|db| {
             db.query_rows(
                 &format!(

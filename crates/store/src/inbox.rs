@@ -154,6 +154,8 @@ impl Inbox for SqliteStore {
                 CommandEffect::Done
                 | CommandEffect::Queued(_)
                 | CommandEffect::Stopped(_)
+                | CommandEffect::StoppedAll
+                | CommandEffect::ResumedAll
                 | CommandEffect::Resent(_)
                 | CommandEffect::Resolved(_)
                 | CommandEffect::Cancelled(_) => reply.done,

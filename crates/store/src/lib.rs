@@ -2,8 +2,8 @@
 //! group commit, and a few reader threads. The tables are the queues.
 //!
 //! - Ports: `inbox`, `outbox`, `turns`, `turn_log`, `calls`, `ledger`, `people`, `memories`,
-//!   `rules`, `memory_files`, `vectors`, `history`, `dead_letters`, `deletion`, `event_log`, `query` and
-//!   `audit` implement one port each. Larger transactions have modules of their own, for example
+//!   `rules`, `memory_files`, `vectors`, `history`, `dead_letters`, `deletion`, `event_log`, `query`,
+//!   `stop_all` and `audit` implement one port each. Larger transactions have modules of their own, for example
 //!   `accept`, `claim` and `commands`.
 //! - Shared SQL: `rows`, one submodule for each table.
 //! - Transactions: `tx` runs statements; `writer` and `readers` own the threads.
@@ -81,6 +81,7 @@ mod sent;
 mod session_list;
 mod space;
 mod sqlite_store;
+mod stop_all;
 mod tasks;
 mod turn_log;
 mod turn_record;

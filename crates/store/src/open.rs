@@ -58,7 +58,7 @@ use crate::past_cache::PastCache;
 use crate::precheck::{check_to_read, look_at_files};
 use crate::readers::ReaderPool;
 use crate::recover::recover_work;
-use crate::rows::{events, owner_rules};
+use crate::rows::{events, owner_rules, stops};
 use crate::tx::{ChangeMarks, Db, Result, Tx};
 use crate::writer::{ChangeNotices, LogWriter, OpenDatabase, WriterParts};
 use crate::{Durability, LogHolder, OpenError, SqliteStore, migrate, schema};
@@ -138,6 +138,7 @@ impl SqliteStore {
         let opened = OpenDatabase { connection, database, epoch, last };
         let db = Db { connection: &opened.connection, path: &path };
         let rules = Live::new(owner_rules::read_rules(db)?);
+        let stop = Live::new(stops::read_stop(db)?);
         let newest_event = events::newest_event(db)?;
         let newest_event = watch::Sender::new(newest_event);
         let changed = Arc::new(ChangeNotices { newest_event, ..ChangeNotices::default() });
@@ -149,6 +150,7 @@ impl SqliteStore {
             changed: changed.clone(),
             pasts: pasts.clone(),
             rules: rules.clone(),
+            stop: stop.clone(),
         };
         let writer = LogWriter::start(opened, shared, group).map_err(|error| {
             StoreError::Internal(format!("cannot start the writer's thread: {error}"))
@@ -170,6 +172,7 @@ impl SqliteStore {
             check,
             pasts,
             rules,
+            stop,
         })
     }
 
@@ -213,6 +216,7 @@ impl SqliteStore {
             ),
             pasts: Arc::default(),
             rules: Live::new(owner_rules::read_rules(db)?),
+            stop: Live::new(stops::read_stop(db)?),
             missing: missing.zip(last).map(|(missing, last)| (last.at, missing.why)),
         }))
     }

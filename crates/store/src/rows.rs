@@ -6,6 +6,7 @@ pub(crate) mod events;
 pub(crate) mod messages;
 pub(crate) mod owner_rules;
 pub(crate) mod sessions;
+pub(crate) mod stops;
 pub(crate) mod turns;
 
 use std::str::FromStr;

@@ -86,6 +86,9 @@ impl Schedules for SqliteStore {
     }
 
     async fn due_schedules(&self, now: Timestamp, limit: u32) -> Result<Vec<Schedule>> {
+        if self.stop.now().is_some() {
+            return Ok(Vec::new());
+        }
         self.read(move |db| {
             db.query_rows(
                 &format!(
@@ -99,6 +102,9 @@ impl Schedules for SqliteStore {
     }
 
     async fn next_due(&self) -> Result<Option<Timestamp>> {
+        if self.stop.now().is_some() {
+            return Ok(None);
+        }
         self.read(next_due).await
     }
 

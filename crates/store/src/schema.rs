@@ -39,6 +39,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/22.sql"),
     include_str!("migrations/23.sql"),
     include_str!("migrations/24.sql"),
+    include_str!("migrations/25.sql"),
 ];
 
 /// The complete schema of version 1.

@@ -1,4 +1,4 @@
--- The complete schema of version 23, for new databases. The scripts in `migrations/` bring an older database
+-- The complete schema of version 25, for new databases. The scripts in `migrations/` bring an older database
 -- to the same schema. Enumerations are stored as the words of the protocol's types. In the tables that a
 -- turn writes, conditions have no list of three or more values: SQLite builds a temporary table for each.
 
@@ -394,6 +394,21 @@ CREATE TABLE rules (                            -- rules of the owners; a remove
     removed_at INTEGER,
     CHECK ((removed_by IS NULL) = (removed_at IS NULL))
 ) STRICT;
+
+CREATE TABLE stop_all (                         -- the stop of everything by an owner; no row: none is in force
+    only       INTEGER PRIMARY KEY CHECK (only = 1),
+    stopped_at INTEGER NOT NULL,
+    stopped_by TEXT NOT NULL,                   -- id of a person, or 'host'
+    stopped_in TEXT                             -- chat of the command; NULL: the command line
+) STRICT;
+
+CREATE TABLE stop_told (                        -- chats that got a notice about the stop in force
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    chat    TEXT NOT NULL,
+    topic   TEXT NOT NULL,                      -- '' if the chat has none
+    PRIMARY KEY (channel, account, chat, topic)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE memories (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -6,7 +6,7 @@ use avocet_protocol::access::RuleList;
 use avocet_protocol::bus::QueueMode;
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::daemon::{LastExchanges, Live, LogCheck};
-use avocet_protocol::store::StoreError;
+use avocet_protocol::store::{StopInForce, StoreError};
 
 use crate::check::RunningCheck;
 use crate::lock::DirectoryLock;
@@ -34,6 +34,8 @@ pub struct SqliteStore {
     pub(crate) pasts: Arc<PastCache>,
     /// The rules in force. The writer replaces them with each change.
     pub(crate) rules: Live<RuleList>,
+    /// The stop of everything that is in force. The writer replaces it with each change.
+    pub(crate) stop: Live<Option<StopInForce>>,
 }
 
 impl SqliteStore {

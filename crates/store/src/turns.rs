@@ -69,7 +69,11 @@ impl Turns for SqliteStore {
         burst: Duration,
     ) -> Result<Claim> {
         let (session, default_mode) = (session.clone(), self.default_mode);
+        let stop = self.stop.clone();
         self.write("claim", Durability::Process, move |tx| {
+            if stop.now().is_some() {
+                return Ok(Claim::Stopped);
+            }
             claim_turn(tx, &session, suspects, burst, default_mode)
         })
         .await

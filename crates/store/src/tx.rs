@@ -123,6 +123,7 @@ pub(crate) struct ChangeMarks {
     pub(crate) memories: Cell<bool>,
     pub(crate) schedules: Cell<bool>,
     pub(crate) rules: Cell<bool>,
+    pub(crate) stop: Cell<bool>,
     /// Set if the transaction changes or removes a part of an ended turn, which may be cached.
     pub(crate) past: Cell<bool>,
     /// The newest event, if the transaction adds events.

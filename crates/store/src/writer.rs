@@ -46,7 +46,7 @@ use std::sync::{Arc, OnceLock};
 use avocet_protocol::access::RuleList;
 use avocet_protocol::clock::Clock;
 use avocet_protocol::daemon::{LastExchanges, Live};
-use avocet_protocol::store::{EventSeq, StoreError};
+use avocet_protocol::store::{EventSeq, StopInForce, StoreError};
 use avocet_supervise::fail_point::{FailMoment, pass_fail_point};
 use avocet_supervise::{Group, LOG_WRITES};
 use avocet_text::Redactor;
@@ -62,7 +62,7 @@ use queued_write::{QueuedWrite, WriteJob};
 use crate::identity::OpenFileIdentity;
 use crate::last::LastFile;
 use crate::past_cache::PastCache;
-use crate::rows::{events, owner_rules};
+use crate::rows::{events, owner_rules, stops};
 use crate::tx::{ChangeMarks, Db, Result, Tx};
 
 /// Capacity of the queue; callers wait while it is full.
@@ -125,6 +125,7 @@ pub(crate) struct WriterParts {
     pub(crate) changed: Arc<ChangeNotices>,
     pub(crate) pasts: Arc<PastCache>,
     pub(crate) rules: Live<RuleList>,
+    pub(crate) stop: Live<Option<StopInForce>>,
 }
 
 /// The notices of committed changes. Each [`Notify`] has one waiter.
@@ -354,6 +355,7 @@ impl WriterThread {
             events::set_times(&tx, *self.parts.changed.newest_event.borrow())?;
         }
         let rules = changed.rules.get().then(|| owner_rules::read_rules(db)).transpose()?;
+        let stop = changed.stop.get().then(|| stops::read_stop(db)).transpose()?;
         batch.iter().for_each(|job| pass_fail_point(job.name(), FailMoment::Before));
         self.run_sql("COMMIT")?;
         if counts {
@@ -364,6 +366,9 @@ impl WriterThread {
         }
         if let Some(rules) = rules {
             self.parts.rules.replace(rules);
+        }
+        if let Some(stop) = stop {
+            self.parts.stop.replace(stop);
         }
         self.parts.changed.notify_listeners(&changed);
         if let Some(newest) = changed.newest_event.get() {

@@ -10,7 +10,7 @@ use avocet_llm::AudioHealth;
 use avocet_outbox::ChannelRegistry;
 use avocet_protocol::clock::within;
 use avocet_protocol::daemon::{Check, CheckState, Checkup, DaemonStatus};
-use avocet_protocol::store::Query;
+use avocet_protocol::store::{Query, StopAll};
 use avocet_sandbox::CgroupParent;
 use avocet_store::DATABASE;
 use avocet_text::{PlainTable, plain_io};
@@ -20,6 +20,7 @@ use crate::cli::reach::open_log_read_only;
 use crate::components::checkup::{Examiner, layers};
 use crate::components::models::Models;
 use crate::components::shell::Shells;
+use crate::components::stop_text::check_stop;
 use crate::configuration::{Configuration, ConfigurationUse};
 use crate::connection::connect_daemon;
 use crate::context::CommandContext;
@@ -90,6 +91,9 @@ pub(crate) async fn run(context: &CommandContext, doctor: DoctorArgs) -> Result<
                 "start it: avocet run; if it runs, pass its --config to this command",
             ));
             own.extend(check_database(context, &configuration).await);
+            if let Ok(Some(log)) = open_log_read_only(context, &configuration) {
+                own.extend(log.current_stop().as_ref().as_ref().map(check_stop));
+            }
             of_this_process(context, offline).await?
         }
     };

@@ -33,6 +33,7 @@ pub(crate) mod send;
 pub(crate) mod sessions;
 pub(crate) mod skills;
 pub(crate) mod status;
+pub(crate) mod stop_all;
 pub(crate) mod tasks;
 pub(crate) mod text_editor;
 pub(crate) mod top;

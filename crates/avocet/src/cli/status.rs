@@ -10,7 +10,8 @@ use avocet_protocol::daemon::{
     ChannelStatus, DaemonStatus, DiskStatus, LastExchanges, LogCheck, LogStatus, ProviderStatus,
     RolledBack, TelemetryStatus, WaitingChat,
 };
-use avocet_protocol::store::{Consolidation, ConsolidationState, Query};
+use avocet_protocol::store::{Consolidation, ConsolidationState, Query, StopAll};
+use avocet_store::SqliteStore;
 use avocet_text::PlainTable;
 use clap::Args;
 use jiff::tz::TimeZone;
@@ -18,6 +19,7 @@ use jiff::tz::TimeZone;
 use crate::cli::faulty_file::for_daemon;
 use crate::cli::reach::open_log_read_only;
 use crate::components::audit;
+use crate::components::stop_text::{HOW_TO_RESUME, describe_stop};
 use crate::configuration::Configuration;
 use crate::connection::connect_quietly;
 use crate::context::CommandContext;
@@ -140,8 +142,13 @@ async fn without_daemon(
         providers: Vec::new(),
         channels: Vec::new(),
         telemetry: None,
-        warnings: Vec::new(),
+        warnings: log.iter().flat_map(stop_warning).collect(),
     })
+}
+
+fn stop_warning(log: &SqliteStore) -> Option<String> {
+    let stop = log.current_stop();
+    stop.as_ref().as_ref().map(|stop| format!("{}; {HOW_TO_RESUME}", describe_stop(stop)))
 }
 
 type StatusRow = [String; 2];

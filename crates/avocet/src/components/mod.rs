@@ -28,5 +28,6 @@ pub(crate) mod roots;
 pub(crate) mod rule_desk;
 pub(crate) mod schedules;
 pub(crate) mod shell;
+pub(crate) mod stop_text;
 pub(crate) mod web;
 pub(crate) mod workspaces;

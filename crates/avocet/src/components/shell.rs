@@ -121,6 +121,11 @@ impl Shells {
         }
     }
 
+    /// Returns the programs that run in the background.
+    pub(crate) fn background_programs(&self) -> Arc<BackgroundPrograms> {
+        self.background.clone()
+    }
+
     /// Probes the layers again if the start took those of the last one. Call this after the start.
     pub(crate) async fn confirm(&self) {
         let Some((sandbox, memory)) = &self.unconfirmed else { return };

@@ -48,6 +48,8 @@ pub(super) fn session_parts(
         ledger: logs.ledger.clone(),
         tasks: store.clone(),
         dead_letters: store.clone(),
+        stop: store.clone(),
+        programs: ports.shells.background_programs(),
         bus: bus.clone(),
         agents: Live::new(agent_parts.clone().agents()?),
         channels: channels.clone(),

@@ -219,6 +219,7 @@ impl AnsweringParts {
             approvals: Arc::new(sessions.decisions()),
             jobs: Arc::new(sessions.jobs()),
             tasks: Arc::new(sessions.tasks()),
+            stop: Arc::new(sessions.stop_desk()),
             dead_letters: Arc::new(sessions.dead_letters()),
             deletion: store.clone(),
             branches: store.clone(),

@@ -12,7 +12,7 @@ use avocet_protocol::daemon::{
     TelemetryStatus,
 };
 use avocet_protocol::ignore_result;
-use avocet_protocol::store::{Query, StoreError};
+use avocet_protocol::store::{Query, StopAll, StoreError};
 use avocet_protocol::tool::McpServers;
 use avocet_session::Agents;
 use avocet_telemetry::TelemetryExporter;
@@ -23,6 +23,7 @@ use crate::components::budgets::FactWarnings;
 use crate::components::checkup::Examiner;
 use crate::components::mcp;
 use crate::components::ports::DaemonPorts;
+use crate::components::stop_text::{HOW_TO_RESUME, check_stop, describe_stop};
 use crate::daemon::copies::Copies;
 use crate::daemon::reload::ReloadState;
 use crate::{disk, redaction};
@@ -85,9 +86,11 @@ impl Report for Reporter {
                 .exporter
                 .as_ref()
                 .map(|one| redact_telemetry(one.export_status(), &redactor)),
-            warnings: shells
-                .warning()
-                .into_iter()
+            warnings: store
+                .current_stop()
+                .iter()
+                .map(|stop| format!("{}; {HOW_TO_RESUME}", describe_stop(stop)))
+                .chain(shells.warning())
                 .chain(shells_changed)
                 .chain(copies_fail)
                 .chain(of_servers)
@@ -105,6 +108,8 @@ impl Report for Reporter {
     async fn checkup(&self, offline: bool) -> Checkup {
         let redactor = redaction::shared_redactor();
         let mut found = self.examiner.now().examine(offline).await;
+        let stop = self.ports.store.current_stop();
+        found.avocet.extend(stop.as_ref().as_ref().map(check_stop));
         let Checkup { avocet, providers, channels, walls } = &mut found;
         for check in [avocet, providers, channels, walls].into_iter().flatten() {
             let Check { says, fix, .. } = check;

@@ -8,8 +8,8 @@ use avocet_protocol::ids::{DeliveryId, JobId, MessageId, TurnId};
 use avocet_protocol::job::{JobControl, JobRequest};
 use avocet_protocol::store::{
     AcceptedAs, CancelledTask, DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason, JobLimits,
-    JobRules, JobState, JobStatus, RetriedLetter, StoreError, SubmittedJob, TaskPage, TaskView,
-    Tasks, Total,
+    JobRules, JobState, JobStatus, RetriedLetter, StopControl, StoreError, SubmittedJob, TaskPage,
+    TaskView, Tasks, Total,
 };
 use avocet_protocol::tool::ChildMode;
 use avocet_protocol::turn::TurnState;
@@ -70,6 +70,17 @@ impl JobControl for FakeDaemon {
     }
 
     async fn end_job(&self, _: JobId) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+}
+
+#[async_trait]
+impl StopControl for FakeDaemon {
+    async fn stop_everything(&self) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
+    async fn resume_everything(&self) -> Result<bool, StoreError> {
         Ok(false)
     }
 }

@@ -94,6 +94,8 @@ notices! {
     NoAnswerOfOthers = "no answer for another person" for Owner;
     /// The work for a turn was dropped.
     Dropped = "a dropped message" for Member Group Owner;
+    /// An owner has stopped everything, and with it the work or the message of this chat.
+    EverythingStopped = "everything is stopped" for Member Group Owner;
     /// A command has failed.
     CommandFailed = "a failed command" for Member Group Owner;
     /// The way to answer a question behind which a message waits.

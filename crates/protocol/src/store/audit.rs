@@ -70,6 +70,10 @@ pub enum AuditKind {
     RuleAdded,
     /// An owner removed a rule.
     RuleRemoved,
+    /// An owner stopped everything.
+    StoppedAll,
+    /// An owner let everything go on.
+    ResumedAll,
     /// The log returned to an earlier state: `restored`, `recovered`, or discovered at a start
     /// (`found`).
     RolledBack,
@@ -77,7 +81,7 @@ pub enum AuditKind {
 
 impl AuditKind {
     /// In the order of declaration.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::Started,
         Self::Finished,
         Self::Refused,
@@ -96,6 +100,8 @@ impl AuditKind {
         Self::Withdrawn,
         Self::RuleAdded,
         Self::RuleRemoved,
+        Self::StoppedAll,
+        Self::ResumedAll,
         Self::RolledBack,
     ];
 
@@ -121,6 +127,8 @@ impl AuditKind {
             Self::Withdrawn => "withdrawn",
             Self::RuleAdded => "rule-added",
             Self::RuleRemoved => "rule-removed",
+            Self::StoppedAll => "stopped-all",
+            Self::ResumedAll => "resumed-all",
             Self::RolledBack => "rolled-back",
         }
     }

@@ -234,6 +234,18 @@ pub enum CommandAction {
     Unlink(ChatAddress),
     /// Adds a rule. Does nothing if another addition has taken its id.
     AddRule(NewRule),
+    /// Begins the stop of everything. Does nothing if it is in force.
+    StopAll {
+        /// The author of the command.
+        by: PersonId,
+        /// The chat of the command.
+        chat: ChatAddress,
+    },
+    /// Ends the stop of everything. Does nothing if none is in force.
+    ResumeAll {
+        /// The author of the command.
+        by: PersonId,
+    },
     /// Removes a rule. Does nothing if it is unknown or was removed before.
     RemoveRule {
         /// The rule.
@@ -305,6 +317,10 @@ pub enum CommandEffect {
     Queued(SessionId),
     /// This session has a turn to run: one that waited, or one that failed.
     Resolved(SessionId),
+    /// Everything is stopped from now on. The open turns have to be ended.
+    StoppedAll,
+    /// Everything goes on. All lanes have to look for work.
+    ResumedAll,
     /// A task was cancelled.
     Cancelled(CancelledTask),
 }

@@ -141,6 +141,8 @@ pub enum Claim {
     /// The message that is next may get a further part. Claim again at the next message, or at this
     /// time.
     Incomplete(Timestamp),
+    /// An owner has stopped everything. The messages wait until the stop ends.
+    Stopped,
     /// The turn is running now.
     Turn(Box<Claimed>),
 }

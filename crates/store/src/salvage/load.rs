@@ -30,6 +30,8 @@ const FROM_LOST_PAGES: &[&str] = &[
     "memory_changes",
     "consolidations",
     "rules",
+    "stop_all",
+    "stop_told",
     // Of older versions.
     "notes",
     "audit",

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::clock::{Clock, within};
-use avocet_protocol::tool::{ToolContext, ToolError};
+use avocet_protocol::tool::{EndPrograms, ToolContext, ToolError};
 use avocet_sandbox::{ProgramRequest, ProgramRights, ProgramSandbox};
 use avocet_supervise::Group;
 use parking_lot::Mutex;
@@ -35,6 +35,13 @@ pub struct BackgroundPrograms {
     clock: Arc<dyn Clock>,
     group: Group,
     programs: Mutex<ProgramTable>,
+}
+
+impl EndPrograms for BackgroundPrograms {
+    fn kill_all(&self) {
+        let table = self.programs.lock();
+        table.programs.values().for_each(|program| program.details.cancel.cancel());
+    }
 }
 
 #[derive(Debug, Default)]

@@ -50,6 +50,8 @@ pub(super) fn read_wish(line: &str) -> Option<ConversationWish> {
     let (word, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     match (word, argument.trim()) {
         ("/sessions" | "/resume", "") => Some(ConversationWish::List),
+        // The daemon resumes what `/stop all` has stopped.
+        ("/resume", "all" | "everything") => None,
         ("/resume", name) => Some(ConversationWish::Open(name.to_owned())),
         ("/title", title) => Some(ConversationWish::Title(title.to_owned())),
         ("/rewind", "") => Some(ConversationWish::ListMessages),

@@ -28,7 +28,7 @@ pub struct Completer {
 /// Commands of the terminal itself.
 pub(crate) const OWN_COMMANDS: [CommandHelp; 5] = [
     CommandHelp::new("quit", "", "leave this chat"),
-    CommandHelp::new("resume", "[name]", "open another conversation"),
+    CommandHelp::new("resume", "[name]", "open another conversation; all: go on after /stop all"),
     CommandHelp::new("rewind", "[number]", "say an earlier message differently"),
     CommandHelp::new("sessions", "", "list the other conversations"),
     CommandHelp::new("title", "TEXT", "give this conversation a title"),
@@ -38,8 +38,10 @@ impl Completer {
     /// A completer of these commands, and of paths in this directory.
     #[must_use]
     pub fn new(commands: impl IntoIterator<Item = CommandHelp>, files: Option<PathBuf>) -> Self {
-        let mut commands: Vec<_> = commands.into_iter().chain(OWN_COMMANDS).collect();
+        let mut commands: Vec<_> = OWN_COMMANDS.into_iter().chain(commands).collect();
         commands.sort_by_key(|command| command.name);
+        // A command that the daemon has, too, is described as the terminal acts on it.
+        commands.dedup_by_key(|command| command.name);
         Self { commands, files }
     }
 
@@ -128,7 +130,7 @@ mod tests {
             fs::write(root.join(name), "").unwrap();
         }
         let help = |name| CommandHelp::new(name, "", "");
-        let commands = [help("status"), help("stop")];
+        let commands = [help("resume"), help("status"), help("stop")];
         let completer = Completer::new(commands, Some(root.to_owned()));
         let table: [(&str, &[&str]); 11] = [
             ("/", &["/quit", "/resume", "/rewind", "/sessions", "/status", "/stop", "/title"]),

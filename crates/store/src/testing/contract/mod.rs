@@ -30,6 +30,7 @@ mod recovery;
 mod reports;
 mod schedule_questions;
 mod schedules;
+mod stop_all;
 mod tasks;
 mod turns;
 mod undelivered;
@@ -144,6 +145,9 @@ rules! {
     owner_rules:
         rules_stay_byte_for_byte_until_they_are_removed
         rules_of_commands_survive_new;
+    stop_all:
+        stop_all_blocks_claims_and_schedules_until_it_ends
+        stop_all_ends_open_turns_with_one_notice_for_each_chat;
     branches:
         branch_has_the_history_of_its_turns_and_no_other_rows
         branches_of_a_conversation_have_different_numbers

@@ -6,7 +6,7 @@ use avocet_protocol::access::People;
 use avocet_protocol::store::{
     Audit, Consolidations, DeadLetters, EventLog, History, Inbox, Jobs, KeptResults, Ledger,
     Memories, MemoryFiles, MemoryVectors, Outbox, OwnerRules, Query, Schedules, SessionBranches,
-    SessionLabels, Tasks, TurnLog, Turns, UpkeepLedger,
+    SessionLabels, StopAll, Tasks, TurnLog, Turns, UpkeepLedger,
 };
 
 /// Every port of the store.
@@ -36,6 +36,7 @@ pub struct Ports {
     pub consolidations: Arc<dyn Consolidations>,
     pub upkeep: Arc<dyn UpkeepLedger>,
     pub rules: Arc<dyn OwnerRules>,
+    pub stop: Arc<dyn StopAll>,
 }
 
 impl Ports {
@@ -66,6 +67,7 @@ impl Ports {
             + Consolidations
             + UpkeepLedger
             + OwnerRules
+            + StopAll
             + 'static,
     {
         Self {
@@ -92,6 +94,7 @@ impl Ports {
             consolidations: store.clone(),
             upkeep: store.clone(),
             rules: store.clone(),
+            stop: store.clone(),
         }
     }
 }
