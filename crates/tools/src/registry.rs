@@ -2,6 +2,7 @@
 //! tools need no checks of their own.
 
 mod decide;
+mod offered;
 mod session_tools;
 mod skill_limit;
 
@@ -23,7 +24,7 @@ use avocet_protocol::tool::{
 use avocet_text::{Redactor, fits_pattern, main_argument};
 use dashmap::DashMap;
 
-use crate::outside::{OutsideSource, OutsideTools};
+use crate::outside::OutsideSource;
 use crate::paths::PathLocks;
 use crate::policy::{AgentPolicy, PolicyCase};
 use crate::registered::RegisteredTool;
@@ -205,33 +206,6 @@ impl ToolRegistry {
         let opened = fitting.map(|one| one.description.role = Role::User).count();
         self.offered.clear();
         opened
-    }
-
-    fn tool_spec(&self, registered: &RegisteredTool) -> ToolSpec {
-        let others = aliases::of_tool(registered.name()).iter();
-        let others = others.filter(|alias| !self.tools.contains_key(**alias));
-        ToolSpec {
-            name: registered.name().to_owned(),
-            aliases: others.map(|alias| (*alias).to_owned()).collect(),
-            group: registered.description.group.clone().into_owned(),
-            description: registered.description.text.clone().into_owned(),
-            parameters: schema::schema_for_model(&registered.schema),
-        }
-    }
-
-    /// The tools of sources that are present now.
-    fn outside_tools(&self) -> OutsideTools {
-        self.outside.as_ref().map(|outside| outside.current_tools()).unwrap_or_default()
-    }
-
-    /// The tools that may be called there, some only after approval. Sorted by name.
-    fn available_tools(&self, case: PolicyCase<'_>) -> Vec<Arc<RegisteredTool>> {
-        let outside = self.outside_tools();
-        let all = self.tools.values().chain(outside.values());
-        let mut tools: Vec<Arc<RegisteredTool>> =
-            all.filter(|one| self.why_refused(one, case).is_none()).cloned().collect();
-        tools.sort_by(|one, other| one.name().cmp(other.name()));
-        tools
     }
 
     /// The reason why a tool is always refused there, even with approval; `None` if it may be
