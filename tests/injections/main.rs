@@ -9,6 +9,7 @@ mod corpus;
 mod everyday;
 mod gullible;
 mod hosts;
+mod links;
 mod matrix;
 mod ordinary;
 mod person;

@@ -9,7 +9,7 @@ use avocet_protocol::bus::ProgramRequest;
 use avocet_protocol::chat::{Content, Inbound, LoggedInbound};
 use avocet_protocol::store::Past;
 use avocet_protocol::tool::{Seen, SeenCall};
-use avocet_protocol::turn::{LoggedCall, Origin, Step, TurnRecord};
+use avocet_protocol::turn::{CallResult, LoggedCall, Origin, ResultKind, Step, TurnRecord};
 
 use crate::answers;
 use crate::history::result_text;
@@ -175,37 +175,32 @@ fn of_message<'r>(message: &'r LoggedInbound, senders: &TurnSenders<'r>) -> Trus
     }
 }
 
-/// Returns the text read and the calls made in the conversation. `asked_by` are the messages of the
-/// root turn, if this one is a child. Trusted results are left out: they repeat what the model told
-/// the tool.
+/// Returns the text read and the calls made in the conversation, in their order. `asked_by` are the
+/// messages of the root turn, if this one is a child. Trusted results are left out: they repeat what
+/// the model told the tool.
 pub(crate) fn collect_seen(past: &Past, turn: &TurnRecord, asked_by: &[LoggedInbound]) -> Seen {
-    let turns = || past.turns.iter().map(Arc::as_ref).chain([turn]);
-    let steps = || turns().flat_map(|turn| turn.steps.iter().map(move |step| (turn, step)));
-    let steered = steps().flat_map(|(_, step)| &step.steered);
-    let asked = turns().flat_map(|turn| turn.origin.messages());
-    let messages: Vec<&LoggedInbound> = asked_by.iter().chain(asked).chain(steered).collect();
-    let results = steps().flat_map(|(_, step)| &step.calls).filter_map(|call| {
-        let result = call.result().filter(|result| result.ok && result.trust == Trust::Low)?;
-        Some(result_text(result))
-    });
-    let recalled = turns().flat_map(|turn| &turn.recalled);
-    let recalled = recalled.filter(|memory| memory.trust == Trust::Low);
-    Seen {
-        people: messages.iter().filter_map(|message| own_words(message)).collect(),
-        texts: messages
-            .iter()
-            .map(|message| message.model_text())
-            .chain(messages.iter().copied().flat_map(program_texts))
-            .chain(results)
-            .chain(recalled.map(|memory| memory.text.clone()))
-            .collect(),
-        calls: steps()
-            .flat_map(|(turn, step)| {
-                let trust = of_step(past, turn, step);
-                step.calls.iter().map(move |call| seen_call(call, trust))
-            })
-            .collect(),
+    let mut seen = Seen::default();
+    add_messages(&mut seen, asked_by);
+    for turn in past.turns.iter().map(Arc::as_ref).chain([turn]) {
+        add_messages(&mut seen, turn.origin.messages());
+        let recalled = turn.recalled.iter().filter(|memory| memory.trust == Trust::Low);
+        seen.texts.extend(recalled.map(|memory| memory.text.clone()));
+        for step in &turn.steps {
+            let (trust, read) = (of_step(past, turn, step), seen.texts.len());
+            seen.calls.extend(step.calls.iter().map(|call| seen_call(call, trust, read)));
+            let results = step.calls.iter().filter_map(LoggedCall::result);
+            let untrusted = results.filter(|result| result.ok && result.trust == Trust::Low);
+            seen.texts.extend(untrusted.map(result_text));
+            add_messages(&mut seen, &step.steered);
+        }
     }
+    seen
+}
+
+fn add_messages(seen: &mut Seen, messages: &[LoggedInbound]) {
+    seen.people.extend(messages.iter().filter_map(own_words));
+    seen.texts.extend(messages.iter().map(LoggedInbound::model_text));
+    seen.texts.extend(messages.iter().flat_map(program_texts));
 }
 
 /// Returns the further texts of a program's request.
@@ -223,12 +218,17 @@ fn own_words(message: &LoggedInbound) -> Option<String> {
     is_own.then(|| inbound.content.text.clone())
 }
 
-fn seen_call(logged: &LoggedCall, trust: Trust) -> SeenCall {
+fn seen_call(logged: &LoggedCall, trust: Trust, read: usize) -> SeenCall {
+    let is_refusal = |result: &CallResult| {
+        matches!(result.kind, ResultKind::Denied | ResultKind::Refused | ResultKind::Repeated)
+    };
     SeenCall {
         id: logged.id,
         call: logged.call.clone(),
         trust,
+        read,
         is_allowed: logged.allowed.is_some(),
+        is_refused: logged.result().is_some_and(is_refusal),
         result: logged.result().filter(|result| result.ok).cloned(),
     }
 }

@@ -202,6 +202,10 @@ pub struct ToolsConfig {
     pub channels: BTreeMap<String, ToolList>,
     /// Minutes until a call that waits for approval counts as denied. At least 1. Default: 60.
     pub approval_minutes: u64,
+    /// Bits that the choices of one turn may tell after untrusted content, before the agent asks. The
+    /// choice of one link of a page with 16 links tells 4 bits. 0: it asks about each such choice.
+    /// Default: 24.
+    pub choice_bits: u32,
     /// Exceptions from the protection of secrets: files that file tools may open although their
     /// names mean that they hold passwords or keys (`.env`, `id_rsa`, `*.pem`, ...). An entry is a
     /// name, a path from the root of a workspace, or, outside of the workspaces, an absolute path;
@@ -228,6 +232,7 @@ impl Default for ToolsConfig {
             roles: BTreeMap::new(),
             channels: BTreeMap::new(),
             approval_minutes: 60,
+            choice_bits: 24,
             secret_files: Vec::new(),
             read: Vec::new(),
             write: Vec::new(),

@@ -2,6 +2,7 @@
 
 mod ask_person;
 mod background;
+mod choice_bits;
 mod editor;
 mod evidence;
 mod files;
@@ -18,6 +19,7 @@ pub use ask_person::{
     AnswerCheck, AnswerOption, AskPerson, PersonAnswer, PersonQuestion, UnansweredQuestion,
 };
 pub use background::EndPrograms;
+pub use choice_bits::ChoiceBits;
 pub use editor::{EditorError, Editors, NoEditors, SessionEditor};
 pub use evidence::Evidence;
 pub use files::{DirectoryNames, FileStart, Files, FilesError, PromptFile, Workspaces};

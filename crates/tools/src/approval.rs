@@ -72,14 +72,21 @@ pub(crate) fn of_call(
     approval_request(prompt, text, choices, grant, expires_after)
 }
 
-/// The approval prompt for an answer that is withheld because it may leak data.
-pub(crate) fn of_answer(text: &str, leaks: &str, expires_after: Duration) -> WaitRequest {
+/// The approval prompt for an answer that is withheld because it may leak data. `fetched` is shown
+/// behind the answer.
+pub(crate) fn of_answer(
+    text: &str,
+    leaks: &str,
+    fetched: &str,
+    expires_after: Duration,
+) -> WaitRequest {
     let text = format!(
         "**I am withholding an answer.** I have read untrusted content, and the answer would carry \
-            {}:\n\n{}{}",
+            {}:\n\n{}{}{}",
         leaks,
         named_nowhere(&fence_text(text, "")),
-        describe_mixed_words(text)
+        describe_mixed_words(text),
+        named_nowhere(fetched)
     );
     let choices =
         vec![make_choice("Say it", "/approve {wait}"), make_choice("Do not", "/deny {wait}")];

@@ -32,7 +32,7 @@ fn approval_prompts_do_not_expand_a_wait_placeholder_in_content() {
     let hour = Duration::from_hours(1);
     let grant = Grant { tool: tool.clone(), scope: "sh ./{wait}".to_owned() };
     let call = of_call(&tool, "sh ./{wait}", "of this", Some(grant), hour).prompt.unwrap();
-    let answer = of_answer("sh ./{wait}", "a secret", hour).prompt.unwrap();
+    let answer = of_answer("sh ./{wait}", "a secret", "", hour).prompt.unwrap();
     let again = of_interruption("exec_shell", "sh ./{wait}");
     for text in [call.text, answer.text, again.text] {
         assert!(!text.contains("./{wait}") && text.contains("sh ./{\u{200b}wait}"), "{text}");
@@ -88,7 +88,7 @@ fn approval_prompts_point_out_letters_that_look_like_others() {
     let text = of_call(&tool, command, "of this", None, hour).prompt.unwrap().text;
     let warning = "Look closely: `https://p\u{430}ypal.com` mixes Latin and Cyrillic letters.";
     assert!(text.ends_with(warning), "{text}");
-    let answer = of_answer(command, "an address", hour).prompt.unwrap().text;
+    let answer = of_answer(command, "an address", "", hour).prompt.unwrap().text;
     assert!(answer.ends_with(warning), "{answer}");
     let plain = of_call(&tool, "```\ncat файл\n```", "of this", None, hour).prompt.unwrap().text;
     assert!(!plain.contains("Look closely"), "{plain}");

@@ -11,12 +11,15 @@ use avocet_protocol::tool::Leaving;
 use avocet_text::{FoundSecret, Redactor};
 use regex::Regex;
 
+mod choices;
 mod known;
 mod links;
 mod sites;
 mod urls;
 
+pub(crate) use choices::{ReadTexts, without_fragment};
 pub(crate) use known::KnownHosts;
+pub(crate) use links::read_links;
 pub(crate) use sites::site_of_host;
 pub(crate) use urls::host_of_link;
 
@@ -73,14 +76,7 @@ impl LeakKind {
 
 /// The reason why these leaks need approval.
 pub(crate) fn why_approval(leaks: &[FoundLeak]) -> String {
-    let listed = |is_wanted: fn(&FoundLeak) -> bool| {
-        let listed: Vec<String> =
-            leaks.iter().filter(|leak| is_wanted(leak)).map(FoundLeak::to_string).collect();
-        listed.join(" and ")
-    };
-    let is_host = |leak: &FoundLeak| matches!(leak.kind, LeakKind::Host(_));
-    let (carried, reached) =
-        (listed(|leak| !matches!(leak.kind, LeakKind::Host(_))), listed(is_host));
+    let (carried, reached) = (list_carried(leaks), list_leaks(leaks, is_host));
     if reached.is_empty() {
         return format!("it would carry {carried}");
     }
@@ -88,6 +84,20 @@ pub(crate) fn why_approval(leaks: &[FoundLeak]) -> String {
         return format!("it would look up {reached}");
     }
     format!("it would carry {carried} and look up {reached}")
+}
+
+/// Lists the leaks that are parts of a text, for a sentence.
+pub(crate) fn list_carried(leaks: &[FoundLeak]) -> String {
+    list_leaks(leaks, |leak| !is_host(leak))
+}
+
+fn is_host(leak: &FoundLeak) -> bool {
+    matches!(leak.kind, LeakKind::Host(_))
+}
+
+fn list_leaks(leaks: &[FoundLeak], is_wanted: fn(&FoundLeak) -> bool) -> String {
+    let listed = leaks.iter().filter(|leak| is_wanted(leak)).map(FoundLeak::to_string);
+    listed.collect::<Vec<_>>().join(" and ")
 }
 
 /// Finds the leaks in a call or an answer, each once: `secrets` in any encoding, links that carry

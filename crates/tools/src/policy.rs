@@ -70,8 +70,17 @@ pub(crate) struct PolicyDecision {
     pub(crate) rule: Rule,
     /// Shown to the person who is asked, and in refusals.
     pub(crate) why: String,
+    /// What the turn has fetched already, behind the call in the question. Empty unless that is the
+    /// reason.
+    pub(crate) fetched: String,
     /// `true` if an approval is valid for this call only.
     pub(crate) once_only: bool,
+}
+
+impl PolicyDecision {
+    pub(crate) fn new(rule: Rule, why: String, once_only: bool) -> Self {
+        Self { rule, why, fetched: String::new(), once_only }
+    }
 }
 
 /// The reason for an approval prompt after untrusted content.
@@ -121,7 +130,7 @@ impl AgentPolicy {
             Caution::ByTrust => (Rule::Ask, USERS),
         };
         let once_only = matches!(caution, Caution::EachTime(_));
-        let by_itself = PolicyDecision { rule: by_itself, why: why.to_owned(), once_only };
+        let by_itself = PolicyDecision::new(by_itself, why.to_owned(), once_only);
         let decision = match self.by_rules(tool, case, &by_itself) {
             decision if once_only && decision.rule != Rule::Deny => by_itself,
             decision => decision,
@@ -148,7 +157,7 @@ impl AgentPolicy {
         let cases = cases.into_iter().filter_map(|(name, rule)| Some((name, rule?)));
         let decided = |rule: Rule, case: &str| {
             let why = format!("[tools.policy] \"{pattern}\"{case} = \"{}\"", rule.as_str());
-            PolicyDecision { rule, why, once_only: false }
+            PolicyDecision::new(rule, why, false)
         };
         match (cases.max_by_key(|(_, rule)| *rule), said.default) {
             (Some((name, rule)), _) => decided(rule, &format!(".{name}")),
@@ -190,7 +199,7 @@ fn narrow_by_mode(decision: PolicyDecision, mode: PermissionMode) -> PolicyDecis
         PermissionMode::Read => READ_MODE,
         PermissionMode::Ask | PermissionMode::Default => ASK_MODE,
     };
-    PolicyDecision { rule, why: why.to_owned(), once_only: false }
+    PolicyDecision::new(rule, why.to_owned(), false)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The registry of all tools. It checks every call, for every role, place and trust level, so that
 //! tools need no checks of their own.
 
+mod budget;
 mod decide;
 mod offered;
 mod session_tools;
@@ -17,7 +18,7 @@ use avocet_protocol::clock::Clock;
 use avocet_protocol::ids::ToolName;
 use avocet_protocol::model::ToolCall;
 use avocet_protocol::tool::{
-    Caution, Description, Evidence, Leaving, MAX_ABOUT, Place, PreparedCall, Tool, ToolContext,
+    Caution, ChoiceBits, Description, Evidence, MAX_ABOUT, Place, PreparedCall, Tool, ToolContext,
     ToolError, ToolOutcome, ToolOutput, ToolSource, ToolSpec, Toolbox, UPDATE_PLAN, Verdict,
     WaitRequest,
 };
@@ -29,7 +30,7 @@ use crate::paths::PathLocks;
 use crate::policy::{AgentPolicy, PolicyCase};
 use crate::registered::RegisteredTool;
 use crate::rule_policy::describe_rule;
-use crate::{aliases, approval, leaks, schema};
+use crate::{aliases, approval, schema};
 
 pub use session_tools::{SessionOffer, SessionSources};
 pub use skill_limit::allows_tool as skill_allows;
@@ -58,6 +59,8 @@ pub struct ToolRegistry {
     internal: BTreeMap<ToolName, Arc<RegisteredTool>>,
     policy: AgentPolicy,
     approvals: Duration,
+    /// The bits that the choices of a turn may tell after untrusted text.
+    budget: ChoiceBits,
     redactor: Arc<Redactor>,
     /// The hosts that the configuration names.
     hosts: Arc<[String]>,
@@ -81,6 +84,7 @@ impl ToolRegistry {
             internal: BTreeMap::new(),
             policy: AgentPolicy::default(),
             approvals: APPROVALS,
+            budget: budget::DEFAULT_BUDGET,
             redactor: Arc::default(),
             hosts: Arc::default(),
             paths: Arc::default(),
@@ -104,6 +108,13 @@ impl ToolRegistry {
     #[must_use]
     pub fn with_policy(self, policy: AgentPolicy, approvals: Duration) -> Self {
         Self { policy, approvals, ..self }
+    }
+
+    /// Sets the bits that the choices of a turn may tell after untrusted text without a question.
+    /// With zero, each choice is asked about.
+    #[must_use]
+    pub fn with_budget(self, budget: ChoiceBits) -> Self {
+        Self { budget, ..self }
     }
 
     /// Sets the secrets to look for.
@@ -386,13 +397,7 @@ impl Toolbox for ToolRegistry {
     }
 
     fn hold(&self, text: &str, context: &ToolContext) -> Option<WaitRequest> {
-        if is_trusted(context) {
-            return None;
-        }
-        let leaks = self.leaks_in(&[Leaving::Text(text.to_owned())], context);
-        let shown = || self.redactor.redact(text);
-        (!leaks.is_empty())
-            .then(|| approval::of_answer(&shown(), &leaks::why_approval(&leaks), self.approvals))
+        self.withhold_answer(text, context)
     }
 
     async fn interrupted(&self, call: &ToolCall, context: &ToolContext) -> Content {

@@ -119,7 +119,7 @@ pub(crate) fn narrow_by_rules(
         Rule::Deny => return decision,
         Rule::Ask | Rule::Allow => said,
     };
-    PolicyDecision { rule: wanted, why, once_only: true }
+    PolicyDecision { rule: wanted, why, once_only: true, ..decision }
 }
 
 /// Describes what a rule enforces, after "It also"; `None` if it is text only.

@@ -10,7 +10,7 @@ fn rule(name: &str, text: &str) -> OwnerRule {
 }
 
 fn decide(rule: Rule, why: &str) -> PolicyDecision {
-    PolicyDecision { rule, why: why.to_owned(), once_only: false }
+    PolicyDecision::new(rule, why.to_owned(), false)
 }
 
 /// Returns the decision about a call that was allowed before.

@@ -201,6 +201,7 @@ impl AgentFactory {
         let tools = all
             .with_same_tools()
             .with_policy(rules, policy::approval_expiry(&self.parts.configuration.settings))
+            .with_budget(policy::choice_budget(&self.parts.configuration.settings))
             .with_secrets(redaction::shared_redactor());
         Arc::new(tools.with_paths(self.parts.kept.paths.clone()).with_hosts(self.hosts.clone()))
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use avocet_config::{
     AgentProfile, AgentTools, ConfigDocument, ConfigError, ConfigSettings, SHIPPED, read_profiles,
 };
+use avocet_protocol::tool::ChoiceBits;
 use avocet_text::nearest;
 use avocet_tools::{AgentPolicy, ListedTools, ToolRegistry, tool_meant_by};
 
@@ -46,6 +47,11 @@ pub(crate) fn agent_policy(settings: &ConfigSettings, agents: &[Agent], name: &s
 /// Returns the time that an approval may wait.
 pub(crate) fn approval_expiry(settings: &ConfigSettings) -> Duration {
     Duration::from_mins(settings.tools.approval_minutes.max(1))
+}
+
+/// Returns the bits that the choices of a turn may tell.
+pub(crate) fn choice_budget(settings: &ConfigSettings) -> ChoiceBits {
+    ChoiceBits::from_bits(settings.tools.choice_bits)
 }
 
 /// Refuses the name of an unknown tool. A misspelt name would leave a tool without approval, or

