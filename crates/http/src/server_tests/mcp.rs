@@ -187,7 +187,7 @@ async fn mcp_form_is_sent_on_the_stream_of_its_call() {
     let message = form["params"]["message"].as_str().unwrap();
     assert!(message.contains("exec_shell") && !message.contains("correct horse"), "{message}");
     *world.daemon.outcome.lock() = Some(Outcome::Replied);
-    let result = json!({"action": "accept", "content": {"decision": "allow"}});
+    let result = json!({"action": "accept", "content": {"decision": "Allow once"}});
     let answer = json!({"jsonrpc": "2.0", "id": form["id"], "result": result});
     assert_eq!(phone.send("POST /mcp", &answer).await.status, 202);
     let ended = TurnEvent::Ended { turn: None, messages: Vec::new(), outcome: Outcome::Replied };

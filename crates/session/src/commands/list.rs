@@ -115,7 +115,7 @@ pub(super) const COMMANDS: &[ChatCommand] = &[
     ChatCommand::new("pair", CommandVerb::Pair, "/pair, /pair approve CODE, /pair deny CODE", "let strangers speak with me").with_argument("approve or deny, and the code").for_owners_in_private(),
     ChatCommand::new("queue", CommandVerb::Queue, "/queue, /queue queue, /queue collect, /queue steer, /queue interrupt", "show or choose what happens to messages that arrive while I work").with_choices(&["queue", "collect", "steer", "interrupt"]),
     ChatCommand::new("resend", CommandVerb::Resend, "/resend", "resend what did not arrive"),
-    ChatCommand::new("resume", CommandVerb::Resume, "/resume all", "let everything go on that /stop all has stopped").with_choices(&["all"]).for_owners(),
+    ChatCommand::new("resume", CommandVerb::Resume, "/resume all", "let everything go on after a stop of everything").with_choices(&["all"]).for_owners(),
     ChatCommand::new("retry", CommandVerb::Retry, "/retry", "repeat what was interrupted or failed").with_argument("the number of the question, such as w7"),
     ChatCommand::new("rule", CommandVerb::Rule, "/rule add TEXT, /rule remove r3", "add a rule that I must always follow, or remove one").with_argument("add and the text, after --chat, --person or --agent NAME if it is only for that; remove and a number, such as r3").for_owners(),
     ChatCommand::new("rules", CommandVerb::Rules, "/rules", "show the rules of my owners"),

@@ -23,7 +23,7 @@ const LIST: readonly (readonly [name: string, argument: string, help: string])[]
   ["pair", "[approve|deny code]", "let strangers speak with me"],
   ["queue", "[queue|collect|steer|interrupt]", "show or choose what happens to messages that arrive while I work"],
   ["resend", "", "resend what did not arrive"],
-  ["resume", "all", "let everything go on that /stop all has stopped"],
+  ["resume", "all", "let everything go on after a stop of everything"],
   ["retry", "[w…]", "repeat what was interrupted or failed"],
   ["rule", "add [--chat | --person | --agent name] text, remove r…", "add a rule that I must always follow, or remove one"],
   ["rules", "", "show the rules of my owners"],
