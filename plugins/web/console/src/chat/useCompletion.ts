@@ -1,4 +1,4 @@
-import { useEffect, useId, useMemo, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useMemo, useState } from "preact/hooks";
 
 import { completions, type ChatCommand } from "./commands.js";
 
@@ -17,7 +17,8 @@ const FIRST = { chosen: 0, isClosed: false };
 export function useCompletion(text: string, setText: (text: string) => void): Completion {
   const id = useId();
   const [{ chosen, isClosed }, setPlace] = useState(FIRST);
-  useEffect(() => setPlace(FIRST), [text]);
+  // Before the next key: an effect after the paint would undo it.
+  useLayoutEffect(() => setPlace(FIRST), [text]);
   const all = useMemo(() => completions(text), [text]);
   const isExact = all.length === 1 && text === `/${all[0]!.name}`;
   const commands = isClosed || isExact ? [] : all;
