@@ -27,7 +27,10 @@ const STOP_USE: &str = "stop what? `avocet stop --all` stops all work, and the d
 const RESUME_USE: &str = "resume what? `avocet resume --all` ends `avocet stop --all`; \
     `avocet schedule resume` is for one schedule";
 
-pub(crate) async fn stop(context: &CommandContext, args: EverythingArgs) -> Result<Exit, Failure> {
+pub(crate) async fn stop_everything(
+    context: &CommandContext,
+    args: EverythingArgs,
+) -> Result<Exit, Failure> {
     if !args.all {
         return Err(Failure::new(Exit::Usage, STOP_USE));
     }
@@ -40,7 +43,7 @@ pub(crate) async fn stop(context: &CommandContext, args: EverythingArgs) -> Resu
     Ok(Exit::Done)
 }
 
-pub(crate) async fn resume(
+pub(crate) async fn resume_everything(
     context: &CommandContext,
     args: EverythingArgs,
 ) -> Result<Exit, Failure> {

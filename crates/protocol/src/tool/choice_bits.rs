@@ -18,12 +18,6 @@ impl ChoiceBits {
         Self(bits.saturating_mul(1000))
     }
 
-    /// Converts thousandths of bits.
-    #[must_use]
-    pub const fn from_thousandths(thousandths: u32) -> Self {
-        Self(thousandths)
-    }
-
     /// The bits of one choice among `options`: the binary logarithm. Zero for one option or none.
     #[must_use]
     pub fn of_options(options: usize) -> Self {
@@ -37,21 +31,15 @@ impl ChoiceBits {
         Self(thousandths)
     }
 
-    /// The bits in thousandths.
-    #[must_use]
-    pub const fn thousandths(self) -> u32 {
-        self.0
-    }
-
     /// The bits that are left after `other` of them; zero if `other` is more.
     #[must_use]
-    pub const fn without(self, other: Self) -> Self {
+    pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
     /// These bits `count` times.
     #[must_use]
-    pub fn times(self, count: usize) -> Self {
+    pub fn saturating_mul(self, count: usize) -> Self {
         Self(self.0.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)))
     }
 }
@@ -91,15 +79,15 @@ mod tests {
         for (options, expected) in table {
             assert_eq!(ChoiceBits::of_options(options).to_string(), expected, "{options}");
         }
-        assert_eq!(ChoiceBits::of_options(20).thousandths(), 4322);
+        assert_eq!(ChoiceBits::of_options(20), ChoiceBits(4322));
         assert_eq!(ChoiceBits::of_options(usize::MAX).to_string(), "32");
     }
 
     #[test]
     fn choice_bits_add_up_without_overflow() {
         let (one, most) = (ChoiceBits::from_bits(1), ChoiceBits::from_bits(u32::MAX));
-        assert_eq!([one, one].into_iter().sum::<ChoiceBits>(), one.times(2));
+        assert_eq!([one, one].into_iter().sum::<ChoiceBits>(), one.saturating_mul(2));
         assert_eq!(most + one, most);
-        assert_eq!(one.without(most), ChoiceBits::ZERO);
+        assert_eq!(one.saturating_sub(most), ChoiceBits::ZERO);
     }
 }

@@ -117,7 +117,7 @@ impl<'a> ReadTexts<'a> {
             let options = places.iter().map(|place| place.options).max().unwrap_or(1);
             let ends: ChoiceBits = places.iter().map(|place| place.end).sum();
             let all = ChoiceBits::of_options(options.max(at_least));
-            all.without(ChoiceBits::of_options(places.len())) + ends
+            all.saturating_sub(ChoiceBits::of_options(places.len())) + ends
         };
         shown.into_values().map(bits_of_text).sum()
     }
@@ -144,7 +144,7 @@ fn cheapest(places: impl Iterator<Item = ListedPlace>) -> Option<ListedPlace> {
 
 /// The bits of a host below a `*.` of the configuration: those of the part in place of the `*`.
 pub(crate) fn bits_of_label(label: &str) -> ChoiceBits {
-    ChoiceBits::of_options(NAME_CHARACTERS).times(label.len())
+    ChoiceBits::of_options(NAME_CHARACTERS).saturating_mul(label.len())
 }
 
 /// An address as a server sees it: without the fragment.
@@ -159,11 +159,11 @@ fn place_of_link(read: &ReadText<'_>, link: &str) -> Option<ListedPlace> {
     let found = text.match_indices(link).map(|(at, _)| at).filter(ends_there);
     let place = |at: usize| {
         let Some(scheme) = scheme_at(&text[at..]) else {
-            let end = ChoiceBits::of_options(text.len()).times(2);
+            let end = ChoiceBits::of_options(text.len()).saturating_mul(2);
             return ListedPlace { options: 1, end, text: 0 };
         };
         let ends = link_ends(&text[at..], scheme).take_while(|end| *end <= link.len()).count();
-        let end = ChoiceBits::of_options(ends).times(2);
+        let end = ChoiceBits::of_options(ends).saturating_mul(2);
         ListedPlace { options: read.links.len(), end, text: 0 }
     };
     (!link.is_empty()).then(|| cheapest(found.map(place))).flatten()

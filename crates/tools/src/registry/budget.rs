@@ -36,8 +36,9 @@
 //! # Which turn
 //!
 //! Each turn has a budget, and the next one has it anew. Untrusted text that stays in the context
-//! counts there, too. A sub-agent is a turn of its own. No budget can be multiplied with them: a turn
-//! that has read untrusted text asks before it starts one.
+//! counts there, too. A sub-agent is a turn of its own with a budget of its own. A turn that has read
+//! untrusted text asks before it starts one; those that it started before, or under a grant for the
+//! session, have a budget each.
 //!
 //! The count is not stored. It follows from the calls in the log, so a turn that goes on after a
 //! restart has told what it had told, and its open question stays the same. A call that a person or a
