@@ -23,6 +23,11 @@ fn put(home: &Home, name: &str, text: &str) {
     fs::rename(&temporary, home.path("files/inbox").join(name)).unwrap();
 }
 
+/// Waits for the folders of the channel. The one for refused files is made last.
+fn wait_for_folders(home: &Home) {
+    until("the folders", || home.path("files/refused").is_dir().then_some(()));
+}
+
 fn files(home: &Home, below: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(home.path("files").join(below)).unwrap();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -44,7 +49,7 @@ fn answers(home: &Home, count: usize) -> Vec<String> {
 fn directory_answers_files_in_their_order_and_refuses_others() {
     let home = home();
     let mut daemon = home.daemon();
-    until("the inbox", || home.path("files/inbox").is_dir().then_some(()));
+    wait_for_folders(&home);
     for (name, text) in [("1.txt", "count to 3\n"), ("2.txt", "count to 2"), ("3.txt", "\n")] {
         put(&home, name, text);
     }
@@ -73,7 +78,7 @@ fn crash_at_each_point_leaves_exactly_one_answer() {
         let home = home();
         let mut daemon = DaemonProcess::spawn(home.command(&["run"]).env(FAIL_POINT, point));
         daemon.wait_until_ready();
-        until("the inbox", || home.path("files/inbox").is_dir().then_some(()));
+        wait_for_folders(&home);
         put(&home, "a.txt", "count to 3");
         let (status, log) = daemon.wait();
         assert!(!status.success(), "{point}: {log}");

@@ -117,7 +117,8 @@ class ConversationTest(IrcTest):
     async def test_sigterm_ends_in_order(self) -> None:
         program = await self.started()
         self.assertEqual(await program.end(signal.SIGTERM), 0)
-        self.assertIn("QUIT :the program was stopped", self.server.lines)
+        farewell = "QUIT :the program was stopped"
+        await self.server.until(lambda: farewell in self.server.lines, farewell)
 
 
 class FloodTest(IrcTest):
