@@ -1,6 +1,8 @@
 //! The audit table: each row is appended in the transaction of the action that it records.
 
 mod chain;
+mod erasure;
+mod row_hash;
 
 use avocet_protocol::access::{ChatLink, Decision, PersonId, Role, SettledPairing};
 use avocet_protocol::chat::SessionId;
@@ -14,6 +16,9 @@ use rusqlite::{Row, params};
 
 use crate::rows;
 use crate::tx::{Result, Tx};
+pub(crate) use erasure::{erase_texts, record_erased};
+pub(crate) use row_hash::ErasableText;
+
 use chain::append_row;
 
 /// A row that is about to be appended.
@@ -26,14 +31,17 @@ struct NewAuditRow<'e> {
     /// Text for the digest and the summary, usually the arguments of a call.
     arguments: Option<String>,
     /// Used if `arguments` is `None`.
+    digest: Option<String>,
+    /// Used if `arguments` is `None`.
     summary: String,
     outcome: Option<&'static str>,
 }
 
 impl<'e> NewAuditRow<'e> {
     fn new(kind: AuditKind, actor: &'e Actor) -> Self {
-        let (session, call, tool, arguments) = (None, None, None, None);
-        Self { kind, session, call, actor, tool, arguments, summary: String::new(), outcome: None }
+        let (session, call, tool, arguments, digest) = (None, None, None, None, None);
+        let (summary, outcome) = (String::new(), None);
+        Self { kind, session, call, actor, tool, arguments, digest, summary, outcome }
     }
 
     fn about_call(self, called: AuditedCall) -> Self {
@@ -356,4 +364,9 @@ fn author_of(tx: &Tx<'_>, command: MessageId) -> Result<PersonId> {
             })
         },
     )
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    pub(crate) use super::chain::tests::make_chain_old;
 }

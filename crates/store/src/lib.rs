@@ -7,6 +7,7 @@
 //!   `accept`, `claim` and `commands`.
 //! - Shared SQL: `rows`, one submodule for each table.
 //! - Transactions: `tx` runs statements; `writer` and `readers` own the threads.
+//! - Personal data: `erase` removes it and `person_data` collects it.
 //! - Database file: `open` is the start. `schema` and `migrate` hold the versions; `damage`,
 //!   `binding`, `last_exchanges` and `missing` find faults; `copy`, `restore` and `salvage` replace the log.
 //!
@@ -33,6 +34,7 @@ mod dead_letters;
 mod deletion;
 mod digest;
 mod distrust;
+mod erase;
 mod error;
 mod event_log;
 mod files;
@@ -58,6 +60,7 @@ mod past;
 mod past_cache;
 mod past_turns;
 mod people;
+mod person_data;
 mod precheck;
 mod preview;
 mod prompts;
@@ -96,10 +99,15 @@ mod writer;
 
 pub use copy::{CancelCopy, CopyDone, CopyError, back_up};
 pub use distrust::EndedWork;
+pub use erase::{
+    EraseError, EraseSubject, ErasedCounts, ErasedIds, PreparedErasure, near_people,
+    prepare_erasure,
+};
 pub use error::{OpenError, is_on_read_only_disk};
 pub use files::DATABASE;
 pub use lock::{DirectoryLock, LogHolder};
 pub use open::OpenOptions;
+pub use person_data::PersonData;
 pub use recorded::RecordedTurn;
 pub use restore::{LogReplacement, RecoveredLog, RestoredLog, recover_into};
 pub use retention::{ContentKind, OldRows, RemovedBatch};

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! lock         of the data directory: one process at a time
+//! erasure      finish one that a crash interrupted
 //! place        no database: create one, unless another one was here and is gone
 //! files        look at the database and its `-wal` before SQLite does
 //! check        the pages, if that must come first                 damaged: moved aside
@@ -48,6 +49,7 @@ use crate::binding::WalState;
 use crate::check::{NeededCheck, RunningCheck, find_needed_check};
 use crate::connect::{keep_plans, read_only};
 use crate::damage::{self, UndecidedDamage};
+use crate::erase::finish_erasure;
 use crate::error::{is_on_read_only_disk, store_error, unusable_path};
 use crate::files::DATABASE;
 use crate::identity::OpenFileIdentity;
@@ -112,6 +114,7 @@ impl SqliteStore {
         group: &Group,
     ) -> Result<Self, OpenError> {
         let (path, now) = (options.directory.join(DATABASE), clock.now());
+        finish_erasure(&path)?;
         if !path.exists() {
             damage::check_empty_place(&path, options.start_empty, now)?;
             schema::create_database(&path)?;

@@ -40,6 +40,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/23.sql"),
     include_str!("migrations/24.sql"),
     include_str!("migrations/25.sql"),
+    include_str!("migrations/26.sql"),
 ];
 
 /// The complete schema of version 1.

@@ -1,4 +1,4 @@
--- The complete schema of version 25, for new databases. The scripts in `migrations/` bring an older database
+-- The complete schema of version 26, for new databases. The scripts in `migrations/` bring an older database
 -- to the same schema. Enumerations are stored as the words of the protocol's types. In the tables that a
 -- turn writes, conditions have no list of three or more values: SQLite builds a temporary table for each.
 
@@ -368,7 +368,7 @@ CREATE TABLE links (                            -- private chats that use the se
     PRIMARY KEY (channel, account, chat)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE audit (                            -- every decision and every effect; rows never change
+CREATE TABLE audit (                            -- every decision and every effect; only `erase` changes rows
     sequence INTEGER PRIMARY KEY AUTOINCREMENT, -- without gaps
     at       INTEGER NOT NULL,
     kind     TEXT NOT NULL,
@@ -381,7 +381,10 @@ CREATE TABLE audit (                            -- every decision and every effe
     summary  TEXT NOT NULL,                     -- without secrets
     outcome  TEXT,
     previous TEXT NOT NULL,                     -- hash of the previous row
-    hash     TEXT NOT NULL                      -- SHA-256 of the other columns
+    hash     TEXT NOT NULL,                     -- SHA-256 of the other columns
+    version  INTEGER NOT NULL DEFAULT 1,        -- 1: hash of the texts; 2: hash of their digests
+    salt     TEXT,                              -- random; part of the digests; NULL: version 1, or texts were erased
+    seals    TEXT                               -- JSON: the digest of each erased text and the salts of the others
 ) STRICT;
 
 CREATE TABLE rules (                            -- rules of the owners; a removed one stays, because calls name it

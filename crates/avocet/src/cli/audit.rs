@@ -87,14 +87,14 @@ async fn verify_audit(context: &CommandContext, json: bool) -> Result<Exit, Fail
     let file = &configuration.head_file;
     let checked = match open_log_read_only(context, &configuration)? {
         Some(log) => check_audit(&log, file).await?,
-        None => Checked { rows: 0, head: None, noted: None, fault: None },
+        None => Checked { rows: 0, erased: 0, head: None, noted: None, fault: None },
     };
     let exit = if checked.fault.is_some() { Exit::Data } else { Exit::Done };
-    let Checked { rows, head, noted, fault } = &checked;
+    let Checked { rows, erased, head, noted, fault } = &checked;
     if json {
         let file = file.display().to_string();
         print_json(&json!({
-            "rows": rows, "head": head, "noted": noted, "head_file": file, "fault": fault,
+            "rows": rows, "erased": erased, "head": head, "noted": noted, "head_file": file, "fault": fault,
         }))?;
         return Ok(exit);
     }
@@ -115,9 +115,10 @@ async fn verify_audit(context: &CommandContext, json: bool) -> Result<Exit, Fail
 }
 
 /// Describes a table without a fault.
-fn verified_text(Checked { rows, noted, .. }: &Checked, file: &Path) -> String {
+fn verified_text(checked: &Checked, file: &Path) -> String {
+    let Checked { rows, erased, noted, .. } = checked;
     let file = file.display();
-    match noted {
+    let text = match noted {
         Some(noted) => {
             let row = noted.sequence;
             format!("{rows} rows, all unchanged; row {row} is the one noted in {file}\n")
@@ -131,6 +132,10 @@ fn verified_text(Checked { rows, noted, .. }: &Checked, file: &Path) -> String {
                 directory: set [audit] head_file to that file, for example \
                 /var/log/avocet/audit-head, and repeat the command.\n"
         ),
+    };
+    match erased {
+        0 => text,
+        _ => format!("{text}{erased} of them have no text any more: it was erased.\n"),
     }
 }
 

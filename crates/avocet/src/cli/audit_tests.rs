@@ -17,6 +17,7 @@ fn row(sequence: i64, kind: &str, tool: Option<&str>, summary: &str) -> AuditRow
         outcome: (kind == "finished").then(|| "error".to_owned()),
         previous: String::new(),
         hash: String::new(),
+        erased: false,
     }
 }
 
@@ -40,7 +41,7 @@ fn verified_without_a_noted_head_names_the_option_that_finds_it() {
         (3, None, "no head was noted in /x/head", Some("set [audit] head_file")),
     ];
     for (rows, noted, says, help) in table {
-        let checked = Checked { rows, head: None, noted, fault: None };
+        let checked = Checked { rows, erased: 0, head: None, noted, fault: None };
         let text = verified_text(&checked, Path::new("/x/head"));
         assert!(text.starts_with(&format!("{rows} rows, all unchanged; {says}")), "{text}");
         assert_eq!(text.lines().nth(1).is_some(), help.is_some(), "{text}");

@@ -13,13 +13,14 @@ use avocet_protocol::store::{
     Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeKind, MemoryScope, MemorySource,
     ScopeFilter, WrittenMemory,
 };
-use avocet_store::SqliteStore;
+use avocet_store::{EraseSubject, SqliteStore};
 use avocet_text::{PlainTable, append_line};
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::cli::consolidate::{self, ConsolidateArgs};
+use crate::cli::erase::{EraseOptions, erase};
 use crate::cli::reach::{call_daemon_or_log, open_log_read_only};
 use crate::cli::values::parse_rows;
 use crate::components::checkup::mirror_problems;
@@ -48,6 +49,14 @@ pub(crate) enum MemoryCommand {
     Consolidate {
         #[command(flatten)]
         consolidate: ConsolidateArgs,
+    },
+    /// Erase a memory for good, with its changes and where its text is repeated; audit rows keep
+    /// digests only. Stop the daemon first.
+    Erase {
+        /// Memory, like m12.
+        memory: MemoryId,
+        #[command(flatten)]
+        options: EraseOptions,
     },
     /// Print all memories as Markdown, one section for each scope.
     Export {
@@ -145,6 +154,9 @@ pub(crate) async fn run(context: &CommandContext, command: MemoryCommand) -> Res
             let memories = search_memories(context, scope.filter(), "", u32::MAX).await?;
             print_text(&memories_markdown(&memories, &zone))?;
             Ok(Exit::Done)
+        }
+        MemoryCommand::Erase { memory, options } => {
+            erase(context, EraseSubject::Memory(memory), options).await
         }
         MemoryCommand::Forget { memory } => {
             let () = change_memory::<ForgetMemory>(context, &ForgetMemory { memory }).await?;

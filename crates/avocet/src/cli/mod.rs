@@ -13,6 +13,7 @@ pub(crate) mod copies;
 pub(crate) mod db;
 pub(crate) mod dead;
 pub(crate) mod doctor;
+pub(crate) mod erase;
 pub(crate) mod events;
 pub(crate) mod faulty_file;
 pub(crate) mod jobs;

@@ -1,6 +1,8 @@
 //! `avocet pair`, `avocet people` and `avocet link`: admitted people, and chats that share a
 //! session. Uses the socket of a running daemon, else the log itself.
 
+mod export;
+
 use avocet_gateway::{
     AddLink, Approve, ClientMethod, Deny, ListLinks, ListPairings, ListPeople, NoParams, Remove,
     RemoveLink, RunMethod, run_method,
@@ -8,15 +10,19 @@ use avocet_gateway::{
 use avocet_protocol::access::{AccessControl, ChatLink, Pairing, Person, PersonId};
 use avocet_protocol::chat::ChatAddress;
 use avocet_protocol::clock::Timestamp;
+use avocet_store::EraseSubject;
 use avocet_text::{PlainTable, append_line};
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 
+use crate::cli::erase::{EraseOptions, erase};
 use crate::cli::reach::{all_rows, bus_to_log, call_daemon_or_log};
 use crate::cli::values::chat_address;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{format_moment, format_span, print_result, print_text};
+
+use export::{PeopleExportArgs, export_person};
 
 #[derive(Debug, Args)]
 pub(crate) struct LinkArgs {
@@ -72,6 +78,16 @@ pub(crate) enum PeopleCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Erase everything of a person for good: messages, files, memories, schedules and access. Stop
+    /// the daemon first.
+    Erase {
+        /// Person, as channel:account:sender in the list.
+        person: PersonId,
+        #[command(flatten)]
+        options: EraseOptions,
+    },
+    /// Write everything of a person into a new folder, as JSON, as Markdown and as files.
+    Export(PeopleExportArgs),
     /// Remove a person who was admitted by pairing.
     Remove {
         /// Person, as channel:account:sender in the list.
@@ -123,6 +139,10 @@ pub(crate) async fn run_people(
             let people = all_rows(ListPeople::default().limit, page).await?;
             print_result(json, &people, || people_text(&people, &TimeZone::system()))
         }
+        PeopleCommand::Erase { person, options } => {
+            erase(context, EraseSubject::Person(person), options).await
+        }
+        PeopleCommand::Export(export) => export_person(context, export).await,
         PeopleCommand::Remove { person } => {
             let () = call_method::<Remove>(context, &Remove { person: person.clone() }).await?;
             print_text(&format!("{person} may no longer speak\n"))?;

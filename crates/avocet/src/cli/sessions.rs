@@ -7,11 +7,13 @@ use avocet_protocol::chat::{LoggedInbound, SessionId};
 use avocet_protocol::ids::TurnId;
 use avocet_protocol::store::{Query, SessionRow, SessionSummary, TranscriptPage};
 use avocet_protocol::turn::{CallState, LoggedCall, Origin, TurnRecord};
+use avocet_store::EraseSubject;
 use avocet_text::{PlainTable, append_line};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
+use crate::cli::erase::{EraseOptions, erase};
 use crate::cli::faulty_file::for_daemon;
 use crate::cli::reach::{call_daemon_or_log, open_log_read_only};
 use crate::cli::values::{parse_rows, session_id};
@@ -30,6 +32,15 @@ pub(crate) enum SessionsCommand {
     Show(SessionsShowArgs),
     /// Print a whole conversation, with all results, to keep it.
     Export(SessionsExportArgs),
+    /// Erase a conversation for good, with its memories, schedules and files; audit rows keep digests
+    /// only. Stop the daemon first.
+    Erase {
+        /// Conversation; a bare name is a conversation of the terminal.
+        #[arg(value_parser = session_id)]
+        session: SessionId,
+        #[command(flatten)]
+        options: EraseOptions,
+    },
     /// Delete the messages, replies and tool calls of a conversation. Memories, costs and the audit
     /// stay.
     Delete(SessionsDeleteArgs),
@@ -107,6 +118,9 @@ pub(crate) async fn run(
         SessionsCommand::List(list_args) => list_sessions(context, list_args).await,
         SessionsCommand::Show(show_args) => show_session(context, show_args).await,
         SessionsCommand::Export(export_args) => export_session(context, export_args).await,
+        SessionsCommand::Erase { session, options } => {
+            erase(context, EraseSubject::Session(session), options).await
+        }
         SessionsCommand::Delete(delete_args) => delete_session(context, delete_args).await,
     }
 }

@@ -22,6 +22,8 @@ const EVERY: Duration = Duration::from_mins(5);
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Checked {
     pub(crate) rows: u64,
+    /// Number of rows with an erased text.
+    pub(crate) erased: u64,
     pub(crate) head: Option<AuditHead>,
     /// `None` if no head was noted.
     pub(crate) noted: Option<AuditHead>,
@@ -34,14 +36,14 @@ pub(crate) async fn check_audit(audit: &dyn Audit, file: &Path) -> Result<Checke
     let noted = match read(file) {
         Ok(noted) => noted,
         Err(error) => {
-            let AuditCheck { rows, head, fault } = audit.check_audit(None).await?;
+            let AuditCheck { rows, erased, head, fault } = audit.check_audit(None).await?;
             let unreadable = format!("the head in {} cannot be read ({error})", file.display());
             let fault = fault.map_or(unreadable, |fault| fault.to_string());
-            return Ok(Checked { rows, head, noted: None, fault: Some(fault) });
+            return Ok(Checked { rows, erased, head, noted: None, fault: Some(fault) });
         }
     };
-    let AuditCheck { rows, head, fault } = audit.check_audit(noted.as_ref()).await?;
-    Ok(Checked { rows, head, noted, fault: fault.map(|fault| fault.to_string()) })
+    let AuditCheck { rows, erased, head, fault } = audit.check_audit(noted.as_ref()).await?;
+    Ok(Checked { rows, erased, head, noted, fault: fault.map(|fault| fault.to_string()) })
 }
 
 /// Returns the number of the row that was noted in a file; `None` if it is unknown.

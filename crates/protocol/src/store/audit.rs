@@ -74,6 +74,8 @@ pub enum AuditKind {
     StoppedAll,
     /// An owner let everything go on.
     ResumedAll,
+    /// The texts of a person, a conversation or a memory were erased, in the rows of this table too.
+    Erased,
     /// The log returned to an earlier state: `restored`, `recovered`, or discovered at a start
     /// (`found`).
     RolledBack,
@@ -81,7 +83,7 @@ pub enum AuditKind {
 
 impl AuditKind {
     /// In the order of declaration.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Started,
         Self::Finished,
         Self::Refused,
@@ -102,6 +104,7 @@ impl AuditKind {
         Self::RuleRemoved,
         Self::StoppedAll,
         Self::ResumedAll,
+        Self::Erased,
         Self::RolledBack,
     ];
 
@@ -129,6 +132,7 @@ impl AuditKind {
             Self::RuleRemoved => "rule-removed",
             Self::StoppedAll => "stopped-all",
             Self::ResumedAll => "resumed-all",
+            Self::Erased => "erased",
             Self::RolledBack => "rolled-back",
         }
     }
@@ -185,11 +189,16 @@ pub struct AuditRow {
     pub previous: String,
     /// SHA-256 of all other fields, in hexadecimal digits.
     pub hash: String,
+    /// `true` if a text of it was erased. The log keeps the digest of the text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub erased: bool,
 }
 
 impl AuditRow {
     /// Characters of the longest summary.
     pub const SUMMARY: usize = 200;
+    /// Stands for an erased text in a field that is never empty.
+    pub const ERASED: &str = "(erased)";
 }
 
 /// Selects rows.
@@ -243,6 +252,8 @@ impl FromStr for AuditHead {
 pub struct AuditCheck {
     /// Number of checked rows, up to the first fault.
     pub rows: u64,
+    /// Number of them with an erased text.
+    pub erased: u64,
     /// The last row, if the chain is intact.
     pub head: Option<AuditHead>,
     /// The first fault.
@@ -277,6 +288,9 @@ pub enum AuditFault {
     /// The whole table was rewritten: the chain is consistent, but it is a different one.
     #[error("row {0} is not the one whose hash was noted outside the database")]
     Rewritten(i64),
+    /// Rows without their texts were changed after the erasure.
+    #[error("rows up to {0} were erased, and no later row proves how they were then")]
+    Unproven(i64),
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use rusqlite::{Row, params};
 use sha2::{Digest, Sha256};
 
 use super::NewAuditRow;
+use super::row_hash::{NEW_VERSION, RowProof, StoredRow, to_hex};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
 
@@ -46,10 +47,20 @@ impl Audit for SqliteStore {
             let (page, counted) = self.read(move |db| read_page(db, next)).await?;
             let is_last = page.len() < PAGE;
             if let Err(fault) = walk.check_rows(&page, is_last.then_some(counted)) {
-                return Ok(AuditCheck { rows: walk.rows, head: None, fault: Some(fault) });
+                return Ok(AuditCheck {
+                    rows: walk.rows,
+                    erased: walk.erased,
+                    head: None,
+                    fault: Some(fault),
+                });
             }
             if is_last {
-                return Ok(AuditCheck { rows: walk.rows, head: walk.last, fault: None });
+                return Ok(AuditCheck {
+                    rows: walk.rows,
+                    erased: walk.erased,
+                    head: walk.last,
+                    fault: None,
+                });
             }
         }
     }
@@ -57,15 +68,16 @@ impl Audit for SqliteStore {
 
 /// Appends a row. A sequence number is used once only, so that rows cut off at the end leave a gap.
 pub(super) fn append_row(tx: &Tx<'_>, entry: NewAuditRow<'_>) -> Result<()> {
-    let (counted, previous) = tx.db.query_one(
+    let (counted, previous, salt) = tx.db.query_one(
         "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit'), 0), \
-             (SELECT hash FROM audit ORDER BY sequence DESC LIMIT 1)",
+             (SELECT hash FROM audit ORDER BY sequence DESC LIMIT 1), lower(hex(randomblob(16)))",
         (),
-        |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?)),
+        |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?, row.get(2)?)),
     )?;
-    let NewAuditRow { kind, session, call, actor, tool, arguments, summary, outcome } = entry;
+    let NewAuditRow { kind, session, call, actor, tool, arguments, digest, summary, outcome } =
+        entry;
     let summary = arguments.as_ref().unwrap_or(&summary);
-    let mut row = AuditRow {
+    let row = AuditRow {
         sequence: counted + 1,
         at: tx.now,
         kind: kind.as_str().to_owned(),
@@ -75,15 +87,25 @@ pub(super) fn append_row(tx: &Tx<'_>, entry: NewAuditRow<'_>) -> Result<()> {
         actor: actor.to_string(),
         tool: tool.map(|tool| tx.redactor.summary(&tool, AuditRow::SUMMARY)),
         summary: tx.redactor.summary(summary, AuditRow::SUMMARY),
-        digest: arguments.map(|arguments| to_hex(&Sha256::digest(arguments))),
+        digest: arguments.map(|arguments| to_hex(&Sha256::digest(arguments))).or(digest),
         outcome: outcome.map(str::to_owned),
         previous: previous.unwrap_or_else(|| NOTHING.to_owned()),
         hash: String::new(),
+        erased: false,
     };
-    row.hash = hash(&row);
+    let mut stored = StoredRow { row, version: NEW_VERSION, salt: Some(salt), seals: None };
+    if let Some(RowProof::OwnHash(hash)) = stored.proof() {
+        stored.row.hash = hash;
+    }
+    insert_row(tx, &stored)
+}
+
+fn insert_row(tx: &Tx<'_>, stored: &StoredRow) -> Result<()> {
+    let StoredRow { row, version, salt, .. } = stored;
     tx.insert(
         "INSERT INTO audit (sequence, at, kind, session, turn, call, actor, tool, digest, summary, \
-             outcome, previous, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+             outcome, previous, hash, version, salt) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
         params![
             row.sequence,
             row.at.0,
@@ -98,47 +120,11 @@ pub(super) fn append_row(tx: &Tx<'_>, entry: NewAuditRow<'_>) -> Result<()> {
             row.outcome,
             row.previous,
             row.hash,
+            version,
+            salt,
         ],
     )?;
     Ok(())
-}
-
-/// Returns the hash of an unambiguous encoding of a row, column by column. Integers have eight
-/// bytes (little-endian); texts follow their length. Before each value, one byte is 0 for NULL and
-/// 1 otherwise.
-fn hash(row: &AuditRow) -> String {
-    let mut hasher = Sha256::new_with_prefix(b"avocet audit 1\n");
-    let integer = |hasher: &mut Sha256, value: Option<i64>| match value {
-        None => hasher.update([0]),
-        Some(value) => {
-            hasher.update([1]);
-            hasher.update(value.to_le_bytes());
-        }
-    };
-    let text = |hasher: &mut Sha256, value: Option<&str>| {
-        integer(hasher, value.map(|text| i64::try_from(text.len()).unwrap_or(i64::MAX)));
-        hasher.update(value.unwrap_or_default());
-    };
-    integer(&mut hasher, Some(row.sequence));
-    integer(&mut hasher, Some(row.at.0));
-    text(&mut hasher, Some(&row.kind));
-    text(&mut hasher, row.session.as_deref());
-    integer(&mut hasher, row.turn);
-    let rest = [
-        row.call.as_deref(),
-        Some(&row.actor),
-        row.tool.as_deref(),
-        row.digest.as_deref(),
-        Some(&row.summary),
-        row.outcome.as_deref(),
-        Some(&row.previous),
-    ];
-    rest.into_iter().for_each(|value| text(&mut hasher, value));
-    to_hex(&hasher.finalize())
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn read_head(db: Db<'_>) -> Result<Option<AuditHead>> {
@@ -148,7 +134,7 @@ fn read_head(db: Db<'_>) -> Result<Option<AuditHead>> {
 }
 
 const ROW: &str = "SELECT sequence, at, kind, session, turn, call, actor, tool, digest, summary, \
-    outcome, previous, hash FROM audit";
+    outcome, previous, hash, version, salt, seals FROM audit";
 
 fn list_rows(db: Db<'_>, filter: &AuditFilter) -> Result<Vec<AuditRow>> {
     let AuditFilter { session, since, kind, before, limit } = filter;
@@ -172,15 +158,29 @@ fn list_rows(db: Db<'_>, filter: &AuditFilter) -> Result<Vec<AuditRow>> {
 
 /// Returns up to `PAGE` rows from `next` on, and the last sequence number that SQLite has given
 /// out.
-fn read_page(db: Db<'_>, next: i64) -> Result<(Vec<AuditRow>, i64)> {
+fn read_page(db: Db<'_>, next: i64) -> Result<(Vec<StoredRow>, i64)> {
     let rows = db.query_rows(
         &format!("{ROW} WHERE sequence >= ?1 ORDER BY sequence LIMIT ?2"),
         params![next, PAGE],
-        read_row,
+        read_stored,
     )?;
     let counted =
         db.query_row("SELECT seq FROM sqlite_sequence WHERE name = 'audit'", (), |row| row.get(0))?;
     Ok((rows, counted.unwrap_or(0)))
+}
+
+/// Returns the rows that a condition on the columns selects, oldest first.
+pub(super) fn select_rows(
+    db: Db<'_>,
+    condition: &str,
+    params: impl rusqlite::Params,
+) -> Result<Vec<StoredRow>> {
+    db.query_rows(&format!("{ROW} WHERE {condition} ORDER BY sequence"), params, read_stored)
+}
+
+fn read_stored(row: &Row<'_>) -> rusqlite::Result<StoredRow> {
+    let (version, salt, seals) = (row.get("version")?, row.get("salt")?, row.get("seals")?);
+    Ok(StoredRow { row: read_row(row)?, version, salt, seals })
 }
 
 fn read_row(row: &Row<'_>) -> rusqlite::Result<AuditRow> {
@@ -198,41 +198,86 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<AuditRow> {
         outcome: row.get("outcome")?,
         previous: row.get("previous")?,
         hash: row.get("hash")?,
+        erased: row.get::<_, Option<String>>("seals")?.is_some(),
     })
 }
 
 /// The state of a walk through the chain.
+#[derive(Debug, Default)]
 struct ChainWalk {
     noted: Option<AuditHead>,
     last: Option<AuditHead>,
     next: i64,
     rows: u64,
+    erased: u64,
+    old_seals: OldSeals,
+    /// The digest of the last `erased` row.
+    proven: Option<String>,
+}
+
+/// The rows of version 1 with erased texts, which the last `erased` row proves.
+#[derive(Debug, Default)]
+pub(super) struct OldSeals {
+    hasher: Sha256,
+    last: Option<i64>,
+}
+
+impl OldSeals {
+    /// Adds the next row, if it is one of them.
+    pub(super) fn add_row(&mut self, stored: &StoredRow) {
+        if let Some(RowProof::LaterRow(seal)) = stored.proof() {
+            self.hasher.update(seal);
+            self.last = Some(stored.row.sequence);
+        }
+    }
+
+    /// Returns the digest for the `erased` row; `None` if there are no such rows.
+    pub(super) fn digest(self) -> Option<String> {
+        self.last.map(|_| to_hex(&self.hasher.finalize()))
+    }
 }
 
 impl ChainWalk {
     fn new(noted: Option<AuditHead>) -> Self {
-        Self { noted, last: None, next: i64::MIN, rows: 0 }
+        Self { noted, next: i64::MIN, ..Self::default() }
     }
 
     /// Checks these rows. `counted` is the last sequence number given out; pass it with the last
     /// rows.
-    fn check_rows(&mut self, rows: &[AuditRow], counted: Option<i64>) -> Result<(), AuditFault> {
+    fn check_rows(&mut self, rows: &[StoredRow], counted: Option<i64>) -> Result<(), AuditFault> {
         rows.iter().try_for_each(|row| self.check_row(row))?;
         let Some(counted) = counted else { return Ok(()) };
         let last = self.last.as_ref().map_or(0, |last| last.sequence);
         let known = self.noted.as_ref().map_or(counted, |noted| noted.sequence.max(counted));
-        if last < known { Err(AuditFault::Cut { last, known }) } else { Ok(()) }
+        if last < known {
+            return Err(AuditFault::Cut { last, known });
+        }
+        let seals = std::mem::take(&mut self.old_seals);
+        let Some(row) = seals.last else { return Ok(()) };
+        if seals.digest() == self.proven { Ok(()) } else { Err(AuditFault::Unproven(row)) }
     }
 
-    fn check_row(&mut self, row: &AuditRow) -> Result<(), AuditFault> {
+    fn check_row(&mut self, stored: &StoredRow) -> Result<(), AuditFault> {
+        let row = &stored.row;
         self.rows += 1;
+        self.erased += u64::from(row.erased);
         let (last, previous) = match &self.last {
             None => (0, NOTHING),
             Some(AuditHead { sequence, hash }) => (*sequence, hash.as_str()),
         };
         let sequence = row.sequence;
-        if hash(row) != row.hash || sequence <= last {
+        let is_unchanged = match stored.proof() {
+            Some(RowProof::OwnHash(hash)) => hash == row.hash,
+            // Checked at the end, with all rows of its kind.
+            Some(RowProof::LaterRow(_)) => true,
+            None => false,
+        };
+        if !is_unchanged || sequence <= last {
             return Err(AuditFault::Changed(sequence));
+        }
+        self.old_seals.add_row(stored);
+        if row.kind == AuditKind::Erased.as_str() {
+            self.proven.clone_from(&row.digest);
         }
         // A roll-back loses the rows before its own row, so their numbers are missing. That is a
         // fault only if one of them was noted outside of the log.
@@ -257,4 +302,4 @@ impl ChainWalk {
 
 #[cfg(test)]
 #[path = "chain_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -87,10 +87,10 @@ async fn check_audit_reports_the_place_of_every_change_of_rows() {
     let changed = |row| Some(AuditFault::Changed(row));
     let missing = |first, last| Some(AuditFault::Missing { first, last });
     let cut = |last| Some(AuditFault::Cut { last, known: 5 });
-    let columns =
-        "at, kind, session, turn, call, actor, tool, digest, summary, outcome, previous, hash";
+    let columns = "at, kind, session, turn, call, actor, tool, digest, summary, outcome, previous, hash, \
+         version, salt, seals";
     for column in columns.split(", ") {
-        let value = if matches!(column, "at" | "turn") { "99" } else { "'99'" };
+        let value = if matches!(column, "at" | "turn" | "version") { "99" } else { "'99'" };
         let tamper = format!("UPDATE audit SET {column} = {value} WHERE sequence = 3");
         assert_eq!(fault_after(&tamper).await, changed(3), "{tamper}");
     }
@@ -127,11 +127,13 @@ fn forge(path: &Path, from: i64) {
     let db = Db { connection: &connection, path };
     let (rows, _) = read_page(db, i64::MIN).unwrap();
     let mut previous = NOTHING.to_owned();
-    for mut row in rows {
-        if row.sequence >= from {
-            row.summary = "nothing to see".to_owned();
-            row.previous = previous;
-            row.hash = hash(&row);
+    for mut stored in rows {
+        if stored.row.sequence >= from {
+            stored.row.summary = "nothing to see".to_owned();
+            stored.row.previous = previous;
+            let Some(RowProof::OwnHash(hash)) = stored.proof() else { panic!("{stored:?}") };
+            stored.row.hash = hash;
+            let row = &stored.row;
             connection
                 .execute(
                     "UPDATE audit SET summary = ?2, previous = ?3, hash = ?4 WHERE sequence = ?1",
@@ -139,7 +141,28 @@ fn forge(path: &Path, from: i64) {
                 )
                 .unwrap();
         }
-        previous = row.hash;
+        previous = stored.row.hash;
+    }
+}
+
+/// Gives all rows the hash of the first version, as an older program wrote them.
+pub(crate) fn make_chain_old(path: &Path) {
+    let connection = Connection::open(path).unwrap();
+    let db = Db { connection: &connection, path };
+    let (rows, _) = read_page(db, i64::MIN).unwrap();
+    let mut previous = NOTHING.to_owned();
+    for mut stored in rows {
+        (stored.version, stored.salt) = (1, None);
+        stored.row.previous = previous;
+        let Some(RowProof::OwnHash(hash)) = stored.proof() else { panic!("{stored:?}") };
+        connection
+            .execute(
+                "UPDATE audit SET version = 1, salt = NULL, previous = ?2, hash = ?3 \
+                 WHERE sequence = ?1",
+                params![stored.row.sequence, stored.row.previous, hash],
+            )
+            .unwrap();
+        previous = hash;
     }
 }
 
