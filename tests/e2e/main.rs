@@ -40,6 +40,7 @@ mod mcp_server;
 mod memory;
 mod memory_files;
 mod mistakes;
+mod people;
 mod protected;
 mod python_channels;
 mod references;

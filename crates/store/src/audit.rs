@@ -286,7 +286,8 @@ pub(crate) fn record_unlinked(tx: &Tx<'_>, chat: &str, actor: &Actor) -> Result<
     )
 }
 
-const CALLED: &str = "SELECT calls.turn, step, ordinal, turns.session, name, arguments, calls.state, \
+const CALLED: &str = "SELECT calls.turn, step, ordinal, turns.session, name, \
+    coalesce(exact, arguments) AS arguments, calls.state, \
     coalesce(class, 'pure') <> 'pure' AS has_effect FROM calls JOIN turns ON turns.id = calls.turn";
 
 fn audited_call(tx: &Tx<'_>, call: CallId) -> Result<AuditedCall> {

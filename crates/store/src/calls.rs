@@ -79,7 +79,7 @@ pub(crate) fn finish_call(tx: &Tx<'_>, call: CallId, result: &CallResult) -> Res
     tx.update_one(
         call,
         "UPDATE calls SET state = 'finished', ok = ?4, result = ?5, trust = ?6, is_skill = ?7, \
-             result_kind = ?8 \
+             result_kind = ?8, exact = iif(?8 = 'sent_to_program', exact, NULL) \
          WHERE turn = ?1 AND step = ?2 AND ordinal = ?3 AND state <> 'finished'",
         params![
             call.turn.0,

@@ -82,7 +82,7 @@ pub(crate) fn end_turn(tx: &Tx<'_>, turn: TurnId, ending: &ForcedEnd<'_>) -> Res
         params![turn.0, state.as_str(), notice, tx.now.0],
     )?;
     tx.change_rows(
-        "UPDATE calls SET state = 'finished', ok = 0, result = ?2, result_kind = ?3 \
+        "UPDATE calls SET state = 'finished', ok = 0, result = ?2, result_kind = ?3, exact = NULL \
          WHERE turn = ?1 AND state <> 'finished'",
         params![turn.0, to_json(&CallResult::error(result).value)?, kind.as_str()],
     )?;

@@ -29,9 +29,9 @@ INSERT INTO inbound (id, session, channel, account, chat, key, sender, sender_na
         NULL, NULL, NULL, 2);
 INSERT INTO steps (turn, number, text, input_tokens, output_tokens, reasoning, written)
     VALUES ($1, 0, '@', 1, 1, '["@"]', '@');
-INSERT INTO calls (turn, step, ordinal, name, arguments, class, state, evidence, ok, result)
-    VALUES ($1, 0, 0, 'exec_shell', '{"object":{"command":"@"}}', 'effect', 'finished', '{"seen":"@"}', 1, '"@"'),
-    ($1, 0, 1, 'remember', '{"object":{"text":"a memory: @"}}', 'in_log', 'finished', NULL, 1, '"m"');
+INSERT INTO calls (turn, step, ordinal, name, arguments, class, state, evidence, ok, result, exact)
+    VALUES ($1, 0, 0, 'exec_shell', '{"object":{"command":"@"}}', 'effect', 'finished', '{"seen":"@"}', 1, '"@"', '{"object":{"command":"@"}}'),
+    ($1, 0, 1, 'remember', '{"object":{"text":"a memory: @"}}', 'in_log', 'finished', NULL, 1, '"m"', NULL);
 INSERT INTO kept_results (handle, session, body) VALUES ('t$1s0c0', 'telegram:main:#', '"@"');
 INSERT INTO waits (id, turn, step, ordinal, kind, expires_at, resolved, may_grant, shown, card)
     VALUES ($1, $1, 0, 0, 'approval', 1, 1, '{"scope":"@"}', 'd', '{"what":"@"}');
@@ -320,7 +320,7 @@ async fn erase_keeps_a_chain_of_the_old_version_valid() {
 /// added here.
 const HANDLED: [(&str, &str); 37] = [
     ("audit", "actor call digest hash kind outcome previous salt seals session summary tool"),
-    ("calls", "allowed arguments class evidence name result result_kind state trust"),
+    ("calls", "allowed arguments class evidence exact name result result_kind state trust"),
     ("consolidations", "error scope state"),
     ("cursors", "account channel position scope"),
     ("events", "kind session"),

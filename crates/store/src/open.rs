@@ -148,7 +148,7 @@ impl SqliteStore {
         let pasts = Arc::<PastCache>::default();
         let shared = WriterParts {
             clock,
-            redactor,
+            redactor: redactor.clone(),
             zone,
             changed: changed.clone(),
             pasts: pasts.clone(),
@@ -174,6 +174,7 @@ impl SqliteStore {
             changed,
             check,
             pasts,
+            redactor,
             rules,
             stop,
         })
@@ -218,6 +219,7 @@ impl SqliteStore {
                 SharedPageState::new(PageState::Unchecked),
             ),
             pasts: Arc::default(),
+            redactor: Arc::default(),
             rules: Live::new(owner_rules::read_rules(db)?),
             stop: Live::new(stops::read_stop(db)?),
             missing: missing.zip(last).map(|(missing, last)| (last.at, missing.why)),

@@ -83,7 +83,7 @@ fn usage_of_turn(db: Db<'_>, turn: TurnId) -> Result<Usage> {
 /// Returns the calls of the turn's last step with calls that the program that asked has to run.
 fn program_calls(db: Db<'_>, turn: TurnId) -> Result<Vec<ProgramCall>> {
     db.query_rows(
-        "SELECT step, ordinal, name, arguments FROM calls \
+        "SELECT step, ordinal, name, coalesce(exact, arguments) AS arguments FROM calls \
          WHERE turn = ?1 AND result_kind = ?2 \
              AND step = (SELECT max(step) FROM calls WHERE turn = ?1) \
          ORDER BY ordinal",

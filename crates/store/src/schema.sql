@@ -148,7 +148,7 @@ CREATE TABLE calls (
     step      INTEGER NOT NULL,
     ordinal   INTEGER NOT NULL,
     name      TEXT NOT NULL,
-    arguments TEXT NOT NULL,                    -- JSON
+    arguments TEXT NOT NULL,                    -- JSON, without secrets
     class     TEXT CHECK (class = 'pure' OR class = 'in_log' OR class = 'verifiable' OR class = 'effect'),
     state     TEXT NOT NULL CHECK (
                     state = 'planned' OR state = 'started' OR state = 'interrupted'
@@ -163,6 +163,7 @@ CREATE TABLE calls (
                     result_kind = 'usual' OR result_kind = 'cut' OR result_kind = 'sent_to_program'
                     OR result_kind = 'denied' OR result_kind = 'refused' OR result_kind = 'repeated'
                     OR result_kind = 'outcome_unknown'),
+    exact     TEXT,                             -- JSON: the arguments with their secrets, until the call has a result; NULL: no secrets
     PRIMARY KEY (turn, step, ordinal),
     FOREIGN KEY (turn, step) REFERENCES steps (turn, number),
     CHECK ((state = 'finished') = (result IS NOT NULL))

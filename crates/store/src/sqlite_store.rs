@@ -8,6 +8,8 @@ use avocet_protocol::clock::Timestamp;
 use avocet_protocol::daemon::{LastExchanges, Live, LogCheck};
 use avocet_protocol::store::{StopInForce, StoreError};
 
+use avocet_text::Redactor;
+
 use crate::check::RunningCheck;
 use crate::lock::DirectoryLock;
 use crate::past_cache::PastCache;
@@ -32,6 +34,8 @@ pub struct SqliteStore {
     pub(crate) changed: Arc<ChangeNotices>,
     pub(crate) check: RunningCheck,
     pub(crate) pasts: Arc<PastCache>,
+    /// Keeps secrets out of the arguments of calls.
+    pub(crate) redactor: Arc<Redactor>,
     /// The rules in force. The writer replaces them with each change.
     pub(crate) rules: Live<RuleList>,
     /// The stop of everything that is in force. The writer replaces it with each change.

@@ -5,10 +5,13 @@ use avocet_protocol::bus::QueueMode;
 use avocet_protocol::chat::{Attachment, ChatAddress, Content, LoggedInbound, SessionId};
 use avocet_protocol::ids::{CallId, MessageId, TurnId};
 use avocet_protocol::memory::RecalledMemory;
+use avocet_protocol::model::{Arguments, ToolCall};
 use avocet_protocol::store::{CompactedPast, Family, NewStep, Past, StoreError, TurnLog};
 use avocet_protocol::tool::{Evidence, LogWrite, ToolClass};
 use avocet_protocol::turn::CallResult;
+use avocet_text::Redactor;
 use rusqlite::params;
+use serde_json::Value;
 
 use crate::calls;
 use crate::ledger::{cap_figure, unless_ended};
@@ -50,9 +53,11 @@ impl TurnLog for SqliteStore {
     }
 
     async fn record_step(&self, turn: TurnId, step: &NewStep) -> Result<()> {
-        let step = step.clone();
+        let step = RedactedStep::new(step.clone(), &self.redactor);
         self.write("record-step", Durability::Process, move |tx| {
-            unless_ended(tx, turn, &step.spent, |running| record_step(tx, turn, running, &step))
+            unless_ended(tx, turn, &step.step.spent, |running| {
+                record_step(tx, turn, running, &step)
+            })
         })
         .await?
     }
@@ -129,8 +134,48 @@ impl TurnLog for SqliteStore {
     }
 }
 
-/// Records a model reply and its planned calls.
-fn record_step(tx: &Tx<'_>, turn: TurnId, running: &RunningTurn, step: &NewStep) -> Result<()> {
+/// A step with the arguments of its calls as the log keeps them. Made outside of the transaction,
+/// because the search for secrets in long arguments takes time.
+struct RedactedStep {
+    step: NewStep,
+    /// The arguments of each call without secrets; `None` if they have none.
+    redacted: Vec<Option<Arguments>>,
+}
+
+impl RedactedStep {
+    fn new(mut step: NewStep, redactor: &Redactor) -> Self {
+        let redact = |call: &ToolCall| {
+            let redacted = redact_arguments(&call.arguments, redactor);
+            (redacted != call.arguments).then_some(redacted)
+        };
+        let redacted = step.calls.iter().map(redact).collect();
+        step.written = step.written.map(|text| redactor.redact(&text).into_owned());
+        Self { step, redacted }
+    }
+}
+
+fn redact_arguments(arguments: &Arguments, redactor: &Redactor) -> Arguments {
+    match arguments {
+        Arguments::Object(fields) => {
+            let mut value = Value::Object(fields.clone());
+            redactor.redact_json(&mut value);
+            match value {
+                Value::Object(fields) => Arguments::Object(fields),
+                other => Arguments::Malformed(other.to_string()),
+            }
+        }
+        Arguments::Malformed(text) => Arguments::Malformed(redactor.redact(text).into_owned()),
+    }
+}
+
+/// Records a model reply and its planned calls. A call whose arguments have secrets keeps the exact
+/// ones until it has a result, so that it can run after a crash.
+fn record_step(
+    tx: &Tx<'_>,
+    turn: TurnId,
+    running: &RunningTurn,
+    RedactedStep { step, redacted }: &RedactedStep,
+) -> Result<()> {
     reset_deaths(tx, turn, running)?;
     tx.insert(
         "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, reasoning, trust, written, ending) \
@@ -147,11 +192,16 @@ fn record_step(tx: &Tx<'_>, turn: TurnId, running: &RunningTurn, step: &NewStep)
             step.ending.as_str(),
         ],
     )?;
-    for (ordinal, call) in step.calls.iter().enumerate() {
+    for (ordinal, (call, redacted)) in step.calls.iter().zip(redacted).enumerate() {
+        let exact = to_json(&call.arguments)?;
+        let (arguments, exact) = match redacted {
+            None => (exact, None),
+            Some(redacted) => (to_json(redacted)?, Some(exact)),
+        };
         tx.insert(
-            "INSERT INTO calls (turn, step, ordinal, name, arguments, state) \
-             VALUES (?1, ?2, ?3, ?4, ?5, 'planned')",
-            params![turn.0, step.number, ordinal, call.name, to_json(&call.arguments)?],
+            "INSERT INTO calls (turn, step, ordinal, name, arguments, state, exact) \
+             VALUES (?1, ?2, ?3, ?4, ?5, 'planned', ?6)",
+            params![turn.0, step.number, ordinal, call.name, arguments, exact],
         )?;
     }
     Ok(())

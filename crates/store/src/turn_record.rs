@@ -161,7 +161,8 @@ fn steps_of_turns(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, Vec<Step
 
 fn calls_of_turns(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<(TurnId, u32), Vec<LoggedCall>>> {
     let sql = format!(
-        "SELECT turn, step, ordinal, name, arguments, state, allowed, evidence, ok, result, trust, result_kind \
+        "SELECT turn, step, ordinal, name, coalesce(exact, arguments) AS arguments, state, allowed, \
+             evidence, ok, result, trust, result_kind \
          FROM calls WHERE {} ORDER BY turn, step, ordinal",
         ids.sql_condition("turn")
     );

@@ -7,13 +7,12 @@ use avocet_protocol::store::{MemoryAuthor, MemoryScope};
 use rusqlite::Params;
 
 use super::subject::{BY_PERSON, person_key};
+use super::sweep::ERASED_TEXT;
 use super::{EraseError, EraseSubject, ErasedCounts, sweep};
 use crate::audit::{ErasableText, erase_texts};
 use crate::retention::{REMOVED, remove_turn};
 use crate::tx::{Result, Tx};
 
-/// Stands for a text in a row that stays.
-pub(super) const ERASED_TEXT: &str = "[erased]";
 /// Stands for the content of a message that stays.
 const ERASED_CONTENT: &str = r#"{"text":"[erased]"}"#;
 
@@ -162,7 +161,8 @@ fn blank_turns(tx: &Tx<'_>) -> Result<()> {
             ERASED_TEXT,
         ),
         (
-            "UPDATE calls SET arguments = json_object('object', json_object()), evidence = NULL, allowed = NULL, \
+            "UPDATE calls SET arguments = json_object('object', json_object()), evidence = NULL, exact = NULL, \
+                 allowed = NULL, \
                  result = iif(result IS NULL, NULL, ?1) \
              WHERE turn IN (SELECT id FROM blanked_turns)",
             REMOVED,

@@ -3,16 +3,17 @@
 use avocet_protocol::chat::Quote;
 use serde_json::Value;
 
-use super::remove::ERASED_TEXT;
 use crate::tx::{Result, Tx};
 
+/// Stands for a text in a row that stays.
+pub(super) const ERASED_TEXT: &str = "[erased]";
 /// Bytes of the shortest text whose repetitions are searched. Shorter ones are parts of other texts.
 const SHORTEST: usize = 8;
 /// Characters of a text that identify it in an audit summary, which is cut.
 const AUDIT_CHARACTERS: usize = 60;
 
 /// The columns that may repeat a text, with `true` for JSON.
-const REPEATING: [(&str, &str, bool); 25] = [
+const REPEATING: [(&str, &str, bool); 26] = [
     ("turns", "prompt", false),
     ("turns", "notice", false),
     ("turns", "recalled", true),
@@ -27,6 +28,7 @@ const REPEATING: [(&str, &str, bool); 25] = [
     ("steps", "written", false),
     ("calls", "arguments", true),
     ("calls", "evidence", true),
+    ("calls", "exact", true),
     ("calls", "result", true),
     ("kept_results", "body", true),
     ("waits", "may_grant", true),

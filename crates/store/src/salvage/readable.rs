@@ -23,7 +23,7 @@ use crate::tx::{Db, Result};
 type Check = fn(&str) -> bool;
 
 /// The required content of columns with this name, in every table.
-const COLUMNS: [(&str, Check); 25] = [
+const COLUMNS: [(&str, Check); 26] = [
     ("account", can_parse::<AccountName>),
     ("arguments", is_json::<Arguments>),
     ("channel", can_parse::<ChannelName>),
@@ -33,6 +33,7 @@ const COLUMNS: [(&str, Check); 25] = [
     ("corrects", can_parse::<DedupeKey>),
     ("effort", can_parse::<Effort>),
     ("evidence", is_json::<Evidence>),
+    ("exact", is_json::<Arguments>),
     ("failure", is_json::<TurnFailure>),
     ("key", can_parse::<DedupeKey>),
     ("may_grant", is_json::<Grant>),

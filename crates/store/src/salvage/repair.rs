@@ -74,7 +74,7 @@ const SETTLED: [(&str, &str); 3] = [
         "summaries of lost turns were left out",
     ),
     (
-        "UPDATE calls SET state = 'finished', ok = 0, result_kind = 'outcome_unknown', \
+        "UPDATE calls SET state = 'finished', exact = NULL, ok = 0, result_kind = 'outcome_unknown', \
              result = '{\"error\":\"interrupted: the log was damaged, so it is unknown whether this ran\"}' \
          WHERE state <> 'finished' AND turn NOT IN \
              (SELECT id FROM turns WHERE state IN ('queued', 'running', 'waiting'))",

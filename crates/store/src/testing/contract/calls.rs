@@ -2,7 +2,7 @@
 
 use avocet_protocol::access::Trust;
 use avocet_protocol::bus::SENT_TO_PROGRAM;
-use avocet_protocol::model::{Reasoning, Usage};
+use avocet_protocol::model::{Arguments, Reasoning, ToolCall, Usage};
 use avocet_protocol::store::{
     CommandAction, CommandReply, KeptResult, MemoryScope, NewStep, ScopeFilter, StoreError,
 };
@@ -92,6 +92,41 @@ pub async fn record_step_keeps_a_written_reply_unchanged(backend: &impl Backend)
     let next = world.take(&a).await.id;
     let steps = &world.ports.log.history(&a, next, 10_000).await.unwrap().turns[0].steps;
     assert_eq!((&steps[0].written, &steps[1].written), (&written, &None));
+}
+
+/// A secret in the arguments is there until the call has a result, also after a crash.
+pub async fn finish_call_removes_secrets_from_the_arguments(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await.id;
+    let fields = |token: &str| json!({ "url": "https://example.org", "token": token });
+    let exact = fields("ghp_0123456789012345678901234567890123456789");
+    let arguments = exact.as_object().cloned().map(Arguments::Object).unwrap();
+    let step = NewStep {
+        number: 0,
+        text: String::new(),
+        ending: AnswerEnding::Complete,
+        calls: vec![ToolCall { name: "fetch".to_owned(), arguments: arguments.clone() }],
+        written: None,
+        reasoning: None,
+        usage: Usage::default(),
+        trust: Trust::Full,
+        spent: Vec::new(),
+    };
+    world.ports.log.record_step(turn, &step).await.unwrap();
+    let world = world.restart().await;
+    let taken = world.take(&a).await;
+    assert_eq!(taken.steps[0].calls[0].call.arguments, arguments);
+    let id = taken.steps[0].calls[0].id;
+    world.start(id, ToolClass::Verifiable).await;
+    world.ports.log.finish_call(id, &good(), None, &[]).await.unwrap();
+    world.reply(turn, "ok").await;
+    world.say(&a, "2").await;
+    let next = world.take(&a).await.id;
+    let steps = &world.ports.log.history(&a, next, 10_000).await.unwrap().turns[0].steps;
+    let shown = steps[0].calls[0].call.arguments.to_object();
+    assert_eq!(serde_json::Value::Object(shown), fields("[secret]"));
 }
 
 /// Reasoning content for a model is kept unchanged, through a crash and into the history, where its

@@ -128,6 +128,7 @@ rules! {
     calls:
         close_step_requires_a_result_of_every_call
         record_step_keeps_reasoning_unchanged
+        finish_call_removes_secrets_from_the_arguments
         record_step_keeps_a_written_reply_unchanged
         finish_call_commits_log_writes_with_the_result
         finish_call_refuses_a_second_result
