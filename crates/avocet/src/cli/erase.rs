@@ -173,12 +173,12 @@ fn counts_text(subject: &EraseSubject, counts: &ErasedCounts, files: usize) -> S
         (counts.rules, "rules for this person or conversation"),
         (counts.access, "entries of access: pairings, links and chats"),
         (counts.repeated, "other places that repeat an erased text"),
-        (counts.audit, "audit rows lose their text and keep its digest"),
+        (counts.audit, "audit rows, which lose their text and keep its digest"),
         (files as u64, "files"),
     ];
     let mut text = format!("{what}:\n");
     for (count, what) in rows.into_iter().filter(|(count, _)| *count > 0) {
-        text.push_str(&format!("  {count} {what}\n"));
+        text.push_str(&format!("  {what}: {count}\n"));
     }
     text
 }

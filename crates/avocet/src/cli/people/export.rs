@@ -153,7 +153,7 @@ mod tests {
         });
         assert_eq!(
             person_markdown(&data, &TimeZone::UTC),
-            "# Data of telegram:main:7\n\n## messages\n\n- content: one\n    two\n  id: 1\n  \
+            "# Data of telegram:main:7\n\n## messages\n\n- id: 1\n  content: one\n    two\n  \
              received at: 1970-01-01 00:00\n"
         );
     }
