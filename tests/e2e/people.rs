@@ -71,7 +71,7 @@ fn people_erase_leaves_nothing_of_the_person_in_any_file() {
     let unasked = run(&home, &["people", "erase", &person]);
     assert!(unasked.code == Some(1) && unasked.err.contains("--yes"), "{unasked:?}");
     assert!(unasked.out.contains("messages in them: 3"), "{unasked:?}");
-    let erased = printed_json(&home, &["people", "erase", &person, "--yes", "--json"]);
+    let erased = printed_json(&home, &["people", "erase", &person, "--yes"]);
     assert_eq!(erased["erased"]["sessions"], 1, "{erased}");
     assert_eq!(erased["erased"]["messages"], 3, "{erased}");
     assert_eq!(erased["erased"]["memories"], 1, "{erased}");
