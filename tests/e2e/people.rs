@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::Path;
 
-use avocet_tests::{Home, program};
+use avocet_tests::{FAIL_POINT, Home, program};
 
-use crate::support::{assert_fails, printed, printed_json, run, stop, until};
+use crate::support::{assert_fails, end, printed, printed_json, run, start, stop, until};
 
 const CONFIG: &str = "[channels.directory]\npath = \"~/files\"\n[memory]\nmirror = true\n";
 
@@ -93,6 +93,28 @@ fn people_erase_leaves_nothing_of_the_person_in_any_file() {
     assert_fails(&busy, 75, &["is in use by"]);
     stop(daemon);
     assert_eq!(files_with(&data, "GONE"), Vec::<String>::new());
+}
+
+#[test]
+fn people_erase_that_is_killed_is_finished_at_the_next_start_or_has_not_begun() {
+    for (point, is_erased) in [("erase:before", false), ("erase:after", true)] {
+        let (home, person) = worked();
+        let data = home.data_dir();
+        let inbox = home.workspace().join("inbox");
+        fs::create_dir_all(&inbox).unwrap();
+        fs::write(inbox.join("m1-0.txt"), "GONEinbox").unwrap();
+        let mut command = home.command(&["people", "erase", &person, "--yes"]);
+        command.env(FAIL_POINT, point);
+        let killed = end(start(command, b""));
+        assert_ne!(killed.code, Some(0), "{point}: {killed:?}");
+        assert!(inbox.join("m1-0.txt").exists(), "{point}");
+        stop(home.daemon());
+        assert_eq!(files_with(&data, "GONE").is_empty(), is_erased, "{point}");
+        let again = run(&home, &["people", "erase", &person, "--yes"]);
+        assert_eq!(again.code, Some(i32::from(is_erased)), "{point}: {again:?}");
+        assert_eq!(files_with(&data, "GONE"), Vec::<String>::new(), "{point}");
+        assert!(printed(&home, &["audit", "verify"]).contains("all unchanged"), "{point}");
+    }
 }
 
 #[test]

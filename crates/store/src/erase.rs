@@ -31,6 +31,7 @@ use avocet_protocol::access::PersonId;
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::MemoryId;
+use avocet_supervise::fail_point::{FailMoment, pass_fail_point};
 use avocet_text::Redactor;
 use jiff::tz::TimeZone;
 use rusqlite::Connection;
@@ -257,10 +258,12 @@ impl PreparedErasure {
 
     fn swap(&self, files: Vec<PathBuf>) -> Result<(), EraseError> {
         EraseNote { proof: self.proof.clone(), files }.write(&self.path)?;
+        pass_fail_point("erase", FailMoment::Before);
         for suffix in ["-wal", "-shm"] {
             remove_if_there(&with_suffix(&self.path, suffix))?;
         }
         put_in_place(&with_suffix(&self.path, ERASED), &self.path)?;
+        pass_fail_point("erase", FailMoment::After);
         Ok(())
     }
 }
