@@ -100,3 +100,45 @@ async fn letter_of_a_secret_in_a_link_of_the_answer_counts_like_a_fetch() {
     stop(daemon);
     assert_eq!(world.platform.refusals(), vec![]);
 }
+
+/// Denies questions until the next event is of another kind, which it returns.
+async fn deny_letters(person: &mut ChatPerson, sums: &str) -> AgentReply {
+    loop {
+        match person.next("a letter").await {
+            AgentReply::Question(question) if question.text.contains("May I use web_fetch?") => {
+                assert!(question.text.contains(sums), "{}", question.text);
+                person.decide(&question, "Deny").await;
+            }
+            other => return other,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_sub_agents_and_their_parent_have_one_budget() {
+    let world = World::start().await;
+    let daemon = world.home.daemon();
+    let mut person = world.owner(0);
+    let spawn = |number: u32| {
+        let task = format!("{} Task {number}.", read(&world, "spelling"));
+        format!("spawn with {}", serde_json::json!({ "task": task }))
+    };
+    person.say(&format!("Please use {}, then use {}.", spawn(1), spawn(2)));
+    // The first one gets 12 bits: letters of 4.7 bits each.
+    let reply = deny_letters(&mut person, "of the 12 bits of this turn are used").await;
+    assert_eq!(world.fetches("/page/letter-"), 2);
+    // Its answer is untrusted, so the second one needs approval. It gets 6 of the 12 bits that are left.
+    let AgentReply::Question(question) = reply else { panic!("{reply:?}") };
+    assert!(question.text.contains("May I use spawn?"), "{}", question.text);
+    person.decide(&question, "Allow once").await;
+    let reply = deny_letters(&mut person, "4.8 of the 6 bits of this turn are used").await;
+    let AgentReply::Answer(answer) = reply else { panic!("{reply:?}") };
+    assert_eq!(answer, FINISHED);
+    assert_eq!(world.fetches("/page/letter-"), 2, "its one letter is in the cache");
+    let status = person.command("/status").await;
+    let told = "Choices among links told 18 of 24 bits in the last turn.";
+    assert!(status.contains(told), "{status}");
+    assert!(world.audited("bits more than 4.8 of 6)") > 0, "the audit table has the sums");
+    stop(daemon);
+    assert_eq!(world.platform.refusals(), vec![]);
+}

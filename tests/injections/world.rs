@@ -313,6 +313,14 @@ impl World {
         self.count(sql, word)
     }
 
+    /// Counts the rows of the audit table with this word in their summary.
+    pub(crate) fn audited(&self, word: &str) -> usize {
+        self.count(
+            "SELECT count(*) FROM audit WHERE kind = 'asked' AND instr(summary, ?1) > 0",
+            word,
+        )
+    }
+
     fn count(&self, sql: &str, word: &str) -> usize {
         let path = self.home.data_dir().join("avocet.db");
         let log = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();

@@ -63,6 +63,7 @@ fn turn_context() -> TurnContext {
         skills_above: [].into(),
         roles: Arc::new(FakeRoles),
         grants: [].into(),
+        bits: None,
         mode: PermissionMode::Default,
         job: JobPlan::default(),
     }

@@ -237,6 +237,7 @@ impl AgentLoop {
             writes: Vec::new(),
             grant: None,
             shown: None,
+            remark: None,
         }
     }
 
@@ -383,6 +384,7 @@ impl AgentLoop {
             read: LeastTrust::default(),
             skills: skill_calls(turn, call),
             skills_above: turn_context.skills_above.clone(),
+            bits: turn_context.bits,
         }
     }
 }

@@ -156,6 +156,7 @@ impl AgentHarness {
             skills_above: [].into(),
             roles: Arc::new(FakeRoles),
             grants: [].into(),
+            bits: None,
             mode: PermissionMode::Default,
             job: self.job.clone(),
         }

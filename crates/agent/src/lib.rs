@@ -47,6 +47,7 @@ mod trust;
 mod turn_context;
 mod turn_end;
 mod usage_meter;
+mod used_bits;
 mod valid;
 mod window;
 mod withheld;

@@ -86,5 +86,5 @@ impl Toolbox for RecordedToolbox {
 /// Returns a wait that ends with the recorded result.
 fn wait(kind: WaitKind) -> WaitRequest {
     let (prompt, writes, grant, shown) = (None, Vec::new(), None, None);
-    WaitRequest { kind, prompt, expires_after: Duration::ZERO, writes, grant, shown }
+    WaitRequest { kind, prompt, expires_after: Duration::ZERO, writes, grant, shown, remark: None }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use avocet_protocol::access::{Asker, Grant, PermissionMode, Role, Roles};
 use avocet_protocol::chat::{ChatAddress, ChatKind, Inbound, LoggedInbound};
-use avocet_protocol::tool::{Place, SkillCall};
+use avocet_protocol::tool::{ChoiceBits, Place, SkillCall};
 use avocet_protocol::turn::TurnRecord;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +30,8 @@ pub struct TurnContext {
     pub roles: Arc<dyn Roles>,
     /// The permissions that a person has granted for the session.
     pub grants: Arc<[Grant]>,
+    /// For a child: the bits that its choices may tell without a question.
+    pub bits: Option<ChoiceBits>,
     /// The mode of the turn, which can narrow the policy.
     pub mode: PermissionMode,
     /// The program's own steps in a job; empty for other turns.

@@ -19,7 +19,7 @@ pub use ask_person::{
     AnswerCheck, AnswerOption, AskPerson, PersonAnswer, PersonQuestion, UnansweredQuestion,
 };
 pub use background::EndPrograms;
-pub use choice_bits::ChoiceBits;
+pub use choice_bits::{ChoiceBits, UsedBits};
 pub use editor::{EditorError, Editors, NoEditors, SessionEditor};
 pub use evidence::Evidence;
 pub use files::{DirectoryNames, FileStart, Files, FilesError, PromptFile, Workspaces};
@@ -327,6 +327,9 @@ pub struct ToolContext {
     pub skills: Vec<SkillCall>,
     /// The same of each ancestor of the turn, before it started the next descendant.
     pub skills_above: Arc<[Vec<SkillCall>]>,
+    /// For a sub-agent: the bits that its choices may tell without a question. `None` for the budget
+    /// of the configuration.
+    pub bits: Option<ChoiceBits>,
 }
 
 /// The place of a request, as far as the policy needs it.

@@ -17,6 +17,7 @@ use avocet_text::append_text;
 
 pub use self::list::commands;
 use self::list::{CommandVerb, list_commands};
+use crate::choice_bits::describe_used_bits;
 use crate::command_plan::CommandPlan;
 use crate::lane::Lanes;
 use crate::outcomes::note_outcomes;
@@ -227,7 +228,12 @@ async fn plan_command(
         CommandVerb::Skip => retry::plan_skip(argument),
         CommandVerb::Status => {
             let status = parts.query.session_status(&message.session).await?;
-            CommandPlan::with_text(status_text(parts, message, &status, is_owner))
+            let bits = describe_used_bits(parts, &message.session, &status).await?;
+            let mut text = status_text(parts, message, &status, is_owner);
+            if let Some(bits) = bits {
+                append_text(&mut text, format_args!(" {bits}"));
+            }
+            CommandPlan::with_text(text)
         }
         CommandVerb::Resume => stop_all::plan_resume(parts, command, argument),
         CommandVerb::Stop if stop_all::means_everything(argument) => {

@@ -39,6 +39,7 @@
 mod agents;
 mod answer_command;
 mod approvals;
+mod choice_bits;
 mod command_plan;
 mod commands;
 mod compact;

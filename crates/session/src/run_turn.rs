@@ -59,6 +59,7 @@ use tracing::Instrument;
 
 use crate::SessionParts;
 use crate::agents::{SessionChoice, TurnAgent, permission_mode};
+use crate::choice_bits::bits_of_child;
 use crate::failures::LoggedFailures;
 use crate::job_plan::{PlannedTurn, plan_job_turn};
 use crate::lane_work::{LaneWork, WakeLane};
@@ -219,6 +220,7 @@ impl TurnRunner {
                     return settler.settle_turn(lanes, turn, meter, failed).await;
                 }
             };
+        let bits = bits_of_child(&self.parts, lineage, grants).await?;
         let context = TurnContext {
             chat: chat_of(turn).cloned(),
             cancel: ended.clone(),
@@ -228,6 +230,7 @@ impl TurnRunner {
             skills_above,
             roles: self.parts.bus.clone(),
             grants: grants.as_slice().into(),
+            bits,
             mode: permission_mode(lineage),
             job,
         };

@@ -9,7 +9,7 @@ use avocet_protocol::chat::SessionId;
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::{CallId, MessageId, RuleId, TurnId, WaitId};
 use avocet_protocol::model::Arguments;
-use avocet_protocol::store::{Actor, AuditKind, CommandAction, CommandEffect, Resolution};
+use avocet_protocol::store::{Actor, AuditKind, CommandAction, CommandEffect, NewWait, Resolution};
 use avocet_protocol::tool::{ToolClass, WaitKind};
 use avocet_protocol::turn::{CallResult, ResultKind};
 use rusqlite::{Row, params};
@@ -34,14 +34,16 @@ struct NewAuditRow<'e> {
     digest: Option<String>,
     /// Used if `arguments` is `None`.
     summary: String,
+    /// Stands before the summary.
+    remark: Option<String>,
     outcome: Option<&'static str>,
 }
 
 impl<'e> NewAuditRow<'e> {
     fn new(kind: AuditKind, actor: &'e Actor) -> Self {
         let (session, call, tool, arguments, digest) = (None, None, None, None, None);
-        let (summary, outcome) = (String::new(), None);
-        Self { kind, session, call, actor, tool, arguments, digest, summary, outcome }
+        let (summary, remark, outcome) = (String::new(), None, None);
+        Self { kind, session, call, actor, tool, arguments, digest, summary, remark, outcome }
     }
 
     fn about_call(self, called: AuditedCall) -> Self {
@@ -136,12 +138,13 @@ pub(crate) fn rolled_back(tx: &Tx<'_>, outcome: &'static str, why: &str) -> Resu
 }
 
 /// Records that a turn waits for an approval.
-pub(crate) fn record_asked(tx: &Tx<'_>, call: CallId, kind: WaitKind) -> Result<()> {
-    match kind {
-        WaitKind::Approval => append_row(
-            tx,
-            NewAuditRow::new(AuditKind::Asked, &Actor::Process).about_call(audited_call(tx, call)?),
-        ),
+pub(crate) fn record_asked(tx: &Tx<'_>, wait: &NewWait) -> Result<()> {
+    match wait.kind {
+        WaitKind::Approval => {
+            let asked = NewAuditRow::new(AuditKind::Asked, &Actor::Process);
+            let remark = wait.remark.clone();
+            append_row(tx, NewAuditRow { remark, ..asked.about_call(audited_call(tx, wait.call)?) })
+        }
         WaitKind::Answer | WaitKind::Child | WaitKind::Choice => Ok(()),
     }
 }

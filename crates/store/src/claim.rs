@@ -162,7 +162,7 @@ fn resume_turn(tx: &Tx<'_>, open: &OpenTurnRow, session: &ClaimingSession) -> Re
         model: session.model.clone(),
         effort: session.effort,
         lineage: turns::lineage_of(tx.db, turn)?,
-        grants: grants::of_turn(tx, turn)?,
+        grants: grants::of_turn(tx.db, turn)?,
         usage: ledger::at_claim(tx, turn)?,
     })
 }

@@ -7,7 +7,7 @@ use rusqlite::{Row, params};
 
 use crate::rows::turns::ANCESTORS;
 use crate::rows::{self, RowResult};
-use crate::tx::{Result, Tx};
+use crate::tx::{Db, Result, Tx};
 
 /// Stores the grant of this wait for the session of the root turn.
 pub(crate) fn add_grant(tx: &Tx<'_>, wait: WaitId, turn: TurnId) -> Result<()> {
@@ -30,8 +30,8 @@ pub(crate) fn add_grant(tx: &Tx<'_>, wait: WaitId, turn: TurnId) -> Result<()> {
 }
 
 /// Returns the grants for the session of the root turn.
-pub(crate) fn of_turn(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<Grant>> {
-    tx.db.query_rows(
+pub(crate) fn of_turn(db: Db<'_>, turn: TurnId) -> Result<Vec<Grant>> {
+    db.query_rows(
         &format!(
             "WITH RECURSIVE {ANCESTORS} SELECT tool, scope FROM grants WHERE session IN \
                  (SELECT session FROM turns WHERE id IN (SELECT turn FROM line))"

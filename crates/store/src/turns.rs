@@ -34,7 +34,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::access::Trust;
+use avocet_protocol::access::{Grant, Trust};
 use avocet_protocol::chat::{LoggedInbound, Outcome, Planned, SessionId};
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::{MessageId, TurnId, WaitId};
@@ -46,6 +46,7 @@ use rusqlite::{Row, params};
 
 use crate::audit;
 use crate::claim::claim_turn;
+use crate::grants;
 use crate::ledger::{cap_figure, unless_ended};
 use crate::outbox::start_head;
 use crate::past;
@@ -161,6 +162,10 @@ impl Turns for SqliteStore {
 
     async fn lineage(&self, turn: TurnId) -> Result<Vec<LineageTurn>> {
         self.read(move |db| lineage_of(db, turn)).await
+    }
+
+    async fn grants_of(&self, turn: TurnId) -> Result<Vec<Grant>> {
+        self.read(move |db| grants::of_turn(db, turn)).await
     }
 
     async fn open_waits(&self) -> Result<Vec<OpenWait>> {

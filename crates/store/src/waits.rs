@@ -76,7 +76,7 @@ fn begin_one(tx: &Tx<'_>, wait: &NewWait) -> Result<()> {
             tx.now.0,
         ],
     )?;
-    audit::record_asked(tx, call, wait.kind)?;
+    audit::record_asked(tx, wait)?;
     if let Some(prompt) = &wait.prompt {
         insert_planned(tx, prompt, Some(call.turn), OutboxSource::Prompt)?;
         prompts::connect_prompt(tx, wait.id, &prompt.address, &wait.editable)?;

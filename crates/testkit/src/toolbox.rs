@@ -48,6 +48,7 @@ pub fn tool_context() -> ToolContext {
         skills: Vec::new(),
         rules: [].into(),
         skills_above: [].into(),
+        bits: None,
     }
 }
 
@@ -321,5 +322,13 @@ fn refuse_guests(call: &ToolCall, context: &ToolContext) -> Result<(), ToolError
 
 fn wait(kind: WaitKind, prompt: &str, writes: Vec<LogWrite>) -> WaitRequest {
     let prompt = (!prompt.is_empty()).then(|| Box::new(Content::text(prompt)));
-    WaitRequest { kind, prompt, expires_after: WAIT, writes, grant: None, shown: None }
+    WaitRequest {
+        kind,
+        prompt,
+        expires_after: WAIT,
+        writes,
+        grant: None,
+        shown: None,
+        remark: None,
+    }
 }

@@ -135,7 +135,7 @@ fn approval_request(
     let shown = Some(digest_bytes(text.as_bytes()));
     let prompt = Some(Box::new(Content { choices, ..notice(text) }));
     let (kind, writes) = (WaitKind::Approval, Vec::new());
-    WaitRequest { kind, prompt, expires_after, writes, grant, shown }
+    WaitRequest { kind, prompt, expires_after, writes, grant, shown, remark: None }
 }
 
 fn make_choice(label: &str, says: &str) -> Choice {

@@ -73,13 +73,15 @@ pub(crate) struct PolicyDecision {
     /// What the turn has fetched already, behind the call in the question. Empty unless that is the
     /// reason.
     pub(crate) fetched: String,
+    /// For the audit table, beside the arguments of the call.
+    pub(crate) remark: Option<String>,
     /// `true` if an approval is valid for this call only.
     pub(crate) once_only: bool,
 }
 
 impl PolicyDecision {
     pub(crate) fn new(rule: Rule, why: String, once_only: bool) -> Self {
-        Self { rule, why, fetched: String::new(), once_only }
+        Self { rule, why, fetched: String::new(), remark: None, once_only }
     }
 }
 

@@ -19,8 +19,8 @@ use avocet_protocol::ids::ToolName;
 use avocet_protocol::model::ToolCall;
 use avocet_protocol::tool::{
     Caution, ChoiceBits, Description, Evidence, MAX_ABOUT, Place, PreparedCall, Tool, ToolContext,
-    ToolError, ToolOutcome, ToolOutput, ToolSource, ToolSpec, Toolbox, UPDATE_PLAN, Verdict,
-    WaitRequest,
+    ToolError, ToolOutcome, ToolOutput, ToolSource, ToolSpec, Toolbox, UPDATE_PLAN, UsedBits,
+    Verdict, WaitRequest,
 };
 use avocet_text::{Redactor, fits_pattern, main_argument};
 use dashmap::DashMap;
@@ -398,6 +398,10 @@ impl Toolbox for ToolRegistry {
 
     fn hold(&self, text: &str, context: &ToolContext) -> Option<WaitRequest> {
         self.withhold_answer(text, context)
+    }
+
+    fn used_bits(&self, context: &ToolContext) -> Option<UsedBits> {
+        Some(self.count_used_bits(context))
     }
 
     async fn interrupted(&self, call: &ToolCall, context: &ToolContext) -> Content {

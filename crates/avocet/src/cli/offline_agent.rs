@@ -91,6 +91,7 @@ impl OfflineAgent {
             skills_above,
             roles: bus,
             grants: [].into(),
+            bits: None,
             mode: permission_mode(&lineage),
             job: JobPlan::default(),
         };

@@ -82,6 +82,9 @@ pub trait Turns: fmt::Debug + Send + Sync {
     /// A turn and its ancestors up to the root.
     async fn lineage(&self, turn: TurnId) -> Result<Vec<LineageTurn>>;
 
+    /// The permissions for the session of a turn's root turn.
+    async fn grants_of(&self, turn: TurnId) -> Result<Vec<Grant>>;
+
     /// Open waits in the order of their expiry.
     async fn open_waits(&self) -> Result<Vec<OpenWait>>;
 
@@ -285,6 +288,8 @@ pub struct NewWait {
     pub grant: Option<Grant>,
     /// For an approval: a digest of the shown question. The call keeps it once it is approved.
     pub shown: Option<String>,
+    /// For an approval: a remark for the audit table, beside the arguments of the call.
+    pub remark: Option<String>,
     /// For an approval: the question, for people who decide outside of these chats.
     pub card: Option<ApprovalCard>,
     /// The chats whose channel can edit a message: their prompts become the outcome.
@@ -296,8 +301,21 @@ impl NewWait {
     #[must_use]
     pub fn new(id: WaitId, call: CallId, kind: WaitKind, expires_at: Timestamp) -> Self {
         let (prompt, notices, writes, grant, shown) = (None, Vec::new(), Vec::new(), None, None);
-        let (card, editable) = (None, Vec::new());
-        Self { id, call, kind, expires_at, prompt, notices, writes, grant, shown, card, editable }
+        let (remark, card, editable) = (None, None, Vec::new());
+        Self {
+            id,
+            call,
+            kind,
+            expires_at,
+            prompt,
+            notices,
+            writes,
+            grant,
+            shown,
+            remark,
+            card,
+            editable,
+        }
     }
 }
 

@@ -37,10 +37,33 @@ impl ChoiceBits {
         Self(self.0.saturating_sub(other.0))
     }
 
+    /// Half of these bits, rounded down.
+    #[must_use]
+    pub const fn halved(self) -> Self {
+        Self(self.0 / 2)
+    }
+
     /// These bits `count` times.
     #[must_use]
     pub fn saturating_mul(self, count: usize) -> Self {
         Self(self.0.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)))
+    }
+}
+
+/// The bits that the choices of a turn have told, and the bits that they may tell without a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsedBits {
+    /// The bits told so far, with those that were given to sub-agents.
+    pub told: ChoiceBits,
+    /// The budget of the turn.
+    pub budget: ChoiceBits,
+}
+
+impl UsedBits {
+    /// The budget of the next sub-agent: half of what is left.
+    #[must_use]
+    pub const fn share_of_child(self) -> ChoiceBits {
+        self.budget.saturating_sub(self.told).halved()
     }
 }
 
@@ -89,5 +112,14 @@ mod tests {
         assert_eq!([one, one].into_iter().sum::<ChoiceBits>(), one.saturating_mul(2));
         assert_eq!(most + one, most);
         assert_eq!(one.saturating_sub(most), ChoiceBits::ZERO);
+    }
+
+    #[test]
+    fn share_of_child_is_half_of_what_is_left() {
+        let budget = ChoiceBits::from_bits(24);
+        let used = |told| UsedBits { told: ChoiceBits::from_bits(told), budget };
+        assert_eq!(used(0).share_of_child(), ChoiceBits::from_bits(12));
+        assert_eq!(used(18).share_of_child(), ChoiceBits::from_bits(3));
+        assert_eq!(used(30).share_of_child(), ChoiceBits::ZERO);
     }
 }

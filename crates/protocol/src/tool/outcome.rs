@@ -130,6 +130,8 @@ pub struct WaitRequest {
     /// For an approval: a digest of the question as shown. The call runs only if its question is
     /// still the same.
     pub shown: Option<String>,
+    /// For an approval: a remark for the audit table, beside the arguments of the call.
+    pub remark: Option<String>,
 }
 
 impl WaitRequest {

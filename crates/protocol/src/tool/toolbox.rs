@@ -10,7 +10,7 @@ use crate::access::{Role, Trust};
 use crate::chat::{Content, SessionId};
 use crate::model::ToolCall;
 use crate::tool::{
-    Evidence, Place, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict, WaitRequest,
+    Evidence, Place, ToolClass, ToolContext, ToolError, ToolOutcome, UsedBits, Verdict, WaitRequest,
 };
 use avocet_text::{Redactor, fits_pattern, main_argument};
 
@@ -145,6 +145,12 @@ pub trait Toolbox: fmt::Debug + Send + Sync {
     /// Returns the approval that an answer needs before it is sent; `None` if it reveals nothing.
     /// Called for every answer; `context` contains the text that the model has read.
     fn hold(&self, text: &str, context: &ToolContext) -> Option<WaitRequest>;
+
+    /// Returns the bits that the choices of a turn have told before the call of `context`, and its
+    /// budget; `None` without such a budget. `context` contains everything that the turn has read.
+    fn used_bits(&self, _context: &ToolContext) -> Option<UsedBits> {
+        None
+    }
 
     /// The question about an interrupted call of unknown outcome: if it should be run again. The
     /// call is shown as in an approval, without secrets.

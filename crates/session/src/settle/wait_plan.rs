@@ -60,6 +60,7 @@ pub(super) async fn plan_wait(
         writes: request.writes,
         grant: request.grant,
         shown: request.shown,
+        remark: request.remark,
         card,
         editable,
     })

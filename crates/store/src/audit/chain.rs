@@ -74,9 +74,23 @@ pub(super) fn append_row(tx: &Tx<'_>, entry: NewAuditRow<'_>) -> Result<()> {
         (),
         |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<String>>(1)?, row.get(2)?)),
     )?;
-    let NewAuditRow { kind, session, call, actor, tool, arguments, digest, summary, outcome } =
-        entry;
+    let NewAuditRow {
+        kind,
+        session,
+        call,
+        actor,
+        tool,
+        arguments,
+        digest,
+        summary,
+        remark,
+        outcome,
+    } = entry;
     let summary = arguments.as_ref().unwrap_or(&summary);
+    let summary = match remark {
+        Some(remark) => &format!("({remark}) {summary}"),
+        None => summary,
+    };
     let row = AuditRow {
         sequence: counted + 1,
         at: tx.now,

@@ -64,6 +64,7 @@ impl Tool for AskUser {
             writes: Vec::new(),
             grant: None,
             shown: None,
+            remark: None,
         }))
     }
 

@@ -98,6 +98,7 @@ impl Tool for SpawnTool {
                 writes: vec![LogWrite::Spawn(child)],
                 grant: None,
                 shown: None,
+                remark: None,
             }));
         }
         let id = self.tasks.reserve_task().await.map_err(|error| {

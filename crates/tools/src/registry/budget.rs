@@ -36,9 +36,20 @@
 //! # Which turn
 //!
 //! Each turn has a budget, and the next one has it anew. Untrusted text that stays in the context
-//! counts there, too. A sub-agent is a turn of its own with a budget of its own. A turn that has read
-//! untrusted text asks before it starts one; those that it started before, or under a grant for the
-//! session, have a budget each.
+//! counts there, too.
+//!
+//! **A turn and its sub-agents have one budget.** A sub-agent gets half of what its parent has left
+//! when it starts it, and the parent counts that half as told:
+//!
+//! ```text
+//! parent          24 bits; tells 4                        20 left
+//!   1st child     gets 10                                 10 left
+//!   2nd child     gets 5, beside the first                 5 left
+//!     grandchild  gets 2.5 of the 5 of the second child
+//! ```
+//!
+//! So nobody has to know what the others have told meanwhile, and the text of an open question never
+//! changes because another agent went on. The bits that a sub-agent did not use are lost.
 //!
 //! The count is not stored. It follows from the calls in the log, so a turn that goes on after a
 //! restart has told what it had told, and its open question stays the same. A call that a person or a
@@ -49,7 +60,7 @@ use std::collections::BTreeSet;
 use avocet_protocol::access::Grant;
 use avocet_protocol::ids::CallId;
 use avocet_protocol::model::ToolCall;
-use avocet_protocol::tool::{ChoiceBits, Leaving, SeenCall, ToolContext};
+use avocet_protocol::tool::{ChoiceBits, Leaving, SeenCall, ToolContext, UsedBits};
 
 use super::ToolRegistry;
 use crate::approval::fence_text;
@@ -60,6 +71,8 @@ use crate::registered::RegisteredTool;
 pub(super) const DEFAULT_BUDGET: ChoiceBits = ChoiceBits::from_bits(24);
 /// The key of the configuration.
 const SETTING: &str = "choice_bits in [tools]";
+/// The tool that starts a sub-agent.
+const SPAWN: &str = "spawn";
 
 /// The question about a choice that would go above the budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +83,8 @@ pub(super) struct OverBudget {
     pub(super) carries: String,
     /// The addresses that the turn has fetched, for the question.
     pub(super) fetched: String,
+    /// The sums, for the audit table.
+    pub(super) remark: String,
 }
 
 /// The choices of a turn before a call or an answer.
@@ -79,7 +94,7 @@ struct TurnChoices<'a> {
     texts: ReadTexts<'a>,
     /// The requests that were made, by [`request_of`].
     made: BTreeSet<(String, String)>,
-    told: ChoiceBits,
+    used: UsedBits,
     /// One line for each address.
     fetched: Vec<String>,
 }
@@ -101,7 +116,7 @@ impl ToolRegistry {
         let own = context.seen.calls.iter().find(|seen| seen.id == context.call);
         let read = own.map_or(context.seen.texts.len(), |own| own.read);
         let more = turn.bits_of_call(registered, &format_of(call), leaving, read);
-        self.over_budget(&turn, more?)
+        Self::over_budget(&turn, more?)
     }
 
     /// The question about an answer whose links would go above the budget of its turn.
@@ -116,11 +131,17 @@ impl ToolRegistry {
         }
         let turn = self.turn_choices(context, |_| true);
         let more = turn.bits_of_text(text, true, context.seen.texts.len());
-        self.over_budget(&turn, more?)
+        Self::over_budget(&turn, more?)
     }
 
-    fn over_budget(&self, turn: &TurnChoices<'_>, more: ChoiceBits) -> Option<OverBudget> {
-        let (told, budget) = (turn.told, self.budget);
+    /// The bits that the turn has told before the call of `context`, and its budget.
+    pub(super) fn count_used_bits(&self, context: &ToolContext) -> UsedBits {
+        let place = (context.call.step, context.call.ordinal);
+        self.turn_choices(context, |id| (id.step, id.ordinal) < place).used
+    }
+
+    fn over_budget(turn: &TurnChoices<'_>, more: ChoiceBits) -> Option<OverBudget> {
+        let UsedBits { told, budget } = turn.used;
         let fits = budget > ChoiceBits::ZERO && (more == ChoiceBits::ZERO || told + more <= budget);
         if fits {
             return None;
@@ -138,6 +159,7 @@ impl ToolRegistry {
             ),
             carries: format!("links whose choice tells {more} bits; {sums}"),
             fetched,
+            remark: format!("{more} bits more than {told} of {budget}"),
         })
     }
 
@@ -152,7 +174,7 @@ impl ToolRegistry {
             known: self.known_hosts(context),
             texts: ReadTexts::new(&context.seen),
             made: BTreeSet::new(),
-            told: ChoiceBits::ZERO,
+            used: UsedBits { told: ChoiceBits::ZERO, budget: context.bits.unwrap_or(self.budget) },
             fetched: Vec::new(),
         };
         let is_earlier = |seen: &&SeenCall| {
@@ -165,6 +187,10 @@ impl ToolRegistry {
             let Some(registered) = self.named_in(&seen.call.name, Some(&context.session)) else {
                 continue;
             };
+            if registered.name() == SPAWN {
+                turn.add_child();
+                continue;
+            }
             let Ok(leaving) = registered.leaving_data(&seen.call) else { continue };
             turn.add_call(
                 &registered,
@@ -178,6 +204,13 @@ impl ToolRegistry {
 }
 
 impl TurnChoices<'_> {
+    /// Counts the bits that a sub-agent has got.
+    fn add_child(&mut self) {
+        let share = self.used.share_of_child();
+        self.used.told = self.used.told + share;
+        self.fetched.push(format!("what a sub-agent fetches  ({share} bits)"));
+    }
+
     fn add_call(
         &mut self,
         registered: &RegisteredTool,
@@ -189,7 +222,7 @@ impl TurnChoices<'_> {
         let is_free = is_free || seen.is_allowed || seen.trust.suffices_for(self.context.role);
         let bits = self.bits_of_call(registered, format, leaving, seen.read);
         let bits = bits.filter(|_| !is_free);
-        self.told = self.told + bits.unwrap_or_default();
+        self.used.told = self.used.told + bits.unwrap_or_default();
         for one in leaving {
             let Leaving::Url(url) = one else { continue };
             self.texts.remove_address(url);

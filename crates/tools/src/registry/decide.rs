@@ -89,12 +89,13 @@ impl ToolRegistry {
             let is_place = leaks.iter().all(|leak| leak.kind.is_place());
             let once_only = tool.class != ToolClass::Pure || !is_place;
             let (why, fetched) = (leaks::why_approval(&leaks), String::new());
-            decision = PolicyDecision { rule: Rule::Ask, why, fetched, once_only };
+            decision = PolicyDecision { fetched, ..PolicyDecision::new(Rule::Ask, why, once_only) };
         } else if !may_leave && decision.rule == Rule::Allow {
             let over = self.over_budget_by_call(registered, call, &review.leaving, context);
-            if let Some(OverBudget { why, fetched, .. }) = over {
+            if let Some(OverBudget { why, fetched, remark, .. }) = over {
                 let once_only = tool.class != ToolClass::Pure;
-                decision = PolicyDecision { rule: Rule::Ask, why, fetched, once_only };
+                let asked = PolicyDecision::new(Rule::Ask, why, once_only);
+                decision = PolicyDecision { fetched, remark: Some(remark), ..asked };
             }
         }
         if context.as_text && tool.class != ToolClass::Pure {
@@ -126,6 +127,7 @@ impl ToolRegistry {
         let (tool, grant) = (grant.tool.clone(), (!once_only).then_some(grant));
         let shown = format!("{}{fetched}", question.shown);
         let mut request = approval::of_call(&tool, &shown, why, grant, self.approvals);
+        request.remark.clone_from(&decision.remark);
         // The prompt goes to a chat, so secrets are removed.
         if let Some(prompt) = &mut request.prompt {
             prompt.text = self.redactor.redact(&prompt.text).into_owned();
@@ -140,14 +142,15 @@ impl ToolRegistry {
             return None;
         }
         let leaks = self.leaks_in(&[Leaving::Text(text.to_owned())], context);
-        let (carries, fetched) = if leaks.is_empty() {
+        let (carries, fetched, remark) = if leaks.is_empty() {
             let over = self.over_budget_by_answer(text, context)?;
-            (over.carries, over.fetched)
+            (over.carries, over.fetched, Some(over.remark))
         } else {
-            (leaks::list_carried(&leaks), String::new())
+            (leaks::list_carried(&leaks), String::new(), None)
         };
         let (shown, fetched) = (self.redactor.redact(text), self.redactor.redact(&fetched));
-        Some(approval::of_answer(&shown, &carries, &fetched, self.approvals))
+        let request = approval::of_answer(&shown, &carries, &fetched, self.approvals);
+        Some(WaitRequest { remark, ..request })
     }
 
     /// The leaks in `leaving` that need approval.

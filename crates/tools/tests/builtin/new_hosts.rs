@@ -359,3 +359,34 @@ async fn budget_counts_each_character_in_place_of_the_star_of_a_configured_host(
     let text = asked(&registry, &context, "https://secret.crates.io/").await.unwrap();
     assert!(text.contains("tells 31.5 bits; 0 of the 24"), "{text}");
 }
+
+#[tokio::test]
+async fn budget_of_a_turn_is_shared_with_its_sub_agents() {
+    let world = World::new().await;
+    let spawned = |place, ordinal| {
+        let task = earlier(place, "spawn", &json!({ "task": "dig" }), Trust::Full, json!("done"));
+        SeenCall { id: CallId { ordinal, ..task.id }, ..task }
+    };
+    let used = |calls, bits| {
+        let context = ToolContext { bits, ..after_sixteen_links(calls) };
+        let used = world.registry.used_bits(&context).unwrap();
+        (used.told.to_string(), used.share_of_child().to_string())
+    };
+    let told = |told: &str, share: &str| (told.to_owned(), share.to_owned());
+    assert_eq!(used(vec![], None), told("0", "12"));
+    // Two sub-agents side by side, after a choice of 4 bits.
+    let calls = [fetches(1), vec![spawned(1, 0), spawned(1, 1)]].concat();
+    assert_eq!(used(calls.clone(), None), told("19", "2.5"));
+    let refused = SeenCall { is_refused: true, ..spawned(1, 0) };
+    assert_eq!(used(vec![refused], None), told("0", "12"));
+    // A sub-agent of a sub-agent.
+    let bits = Some(ChoiceBits::from_bits(12));
+    assert_eq!(used(vec![spawned(0, 0)], bits), told("6", "3"));
+    let parent = after_sixteen_links(calls);
+    let url = "https://shop.dev/15";
+    assert_eq!(asked(&world.registry, &parent, url).await, None, "19 and 4 are below 24");
+    let child =
+        ToolContext { bits: Some(ChoiceBits::from_bits(5)), ..after_sixteen_links(fetches(1)) };
+    let text = asked(&world.registry, &child, url).await.unwrap();
+    assert!(text.contains("4 of the 5 bits of this turn are used"), "{text}");
+}
