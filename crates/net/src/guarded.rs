@@ -109,14 +109,12 @@ impl GuardedClient {
     }
 
     /// Replaces the resolver.
-    #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn with_resolver(self, resolver: Arc<dyn ResolveNames>) -> Self {
         Self { resolver, ..self }
     }
 
     /// Replaces the part that connects.
-    #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn with_dialler(self, dialler: Arc<dyn DialAddress>) -> Self {
         Self { dialler, ..self }
