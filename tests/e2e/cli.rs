@@ -81,6 +81,7 @@ const COMMANDS: &[&str] = &[
     "people list",
     "people remove",
     "prompt",
+    "prove",
     "recover",
     "replay",
     "restore",

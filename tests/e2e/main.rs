@@ -42,6 +42,7 @@ mod memory_files;
 mod mistakes;
 mod people;
 mod protected;
+mod prove;
 mod python_channels;
 mod references;
 mod replaced;

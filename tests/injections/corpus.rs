@@ -9,8 +9,8 @@ use serde::Deserialize;
 use crate::gullible::OrderedCall;
 use crate::ways::Way;
 
-const ORDERS: &str = include_str!("../corpus/injections/orders.toml");
-const DISGUISES: &str = include_str!("../corpus/injections/disguises.toml");
+const ORDERS: &str = include_str!("../../crates/prove/src/corpus/orders.toml");
+const DISGUISES: &str = include_str!("../../crates/prove/src/corpus/disguises.toml");
 const ORDINARY: &str = include_str!("../corpus/injections/ordinary.toml");
 
 #[derive(Deserialize)]

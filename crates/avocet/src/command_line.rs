@@ -19,6 +19,7 @@ use crate::cli::memory::MemoryCommand;
 use crate::cli::models::ModelsArgs;
 use crate::cli::people::{LinkArgs, PairCommand, PeopleCommand};
 use crate::cli::prompt::PromptArgs;
+use crate::cli::prove::ProveArgs;
 use crate::cli::replay::ReplayArgs;
 use crate::cli::rules::RulesArgs;
 use crate::cli::run::RunArgs;
@@ -117,6 +118,9 @@ pub(crate) enum Command {
     People(PeopleCommand),
     /// Show the next request to the model in a conversation, and the tokens of its parts.
     Prompt(PromptArgs),
+    /// Play orders of strangers to a model that obeys them all, with your configuration in a throw-away
+    /// home, and show what was asked, refused or done. Exits with 1 if something was done unasked.
+    Prove(ProveArgs),
     /// Copy the readable rows of a damaged database into a new one, and report which rows were
     /// saved and which were lost. The damaged database is not changed.
     Recover(RecoverArgs),

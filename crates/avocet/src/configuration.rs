@@ -5,6 +5,7 @@ use std::sync::{Arc, Once};
 
 use avocet_config::{AgentProfile, ConfigDocument, ConfigSettings, UsedReferences};
 use avocet_protocol::access::OwnerRule;
+use avocet_protocol::model::Model;
 use avocet_protocol::schedule::NewSchedule;
 use avocet_sandbox::{PathProtection, RootAccess};
 use avocet_store::DATABASE;
@@ -69,6 +70,8 @@ pub(crate) struct Configuration {
     pub(crate) skills: Vec<PathBuf>,
     /// The fault of the file, if only its places were read.
     pub(crate) fault: Option<FileFault>,
+    /// The model in place of the embedded one. Only a proof has one.
+    pub(crate) stand_in: Option<Arc<dyn Model>>,
 }
 
 /// The directories that programs may read and write, beside a workspace.

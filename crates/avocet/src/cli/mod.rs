@@ -25,6 +25,7 @@ pub(crate) mod named_pictures;
 pub(crate) mod offline_agent;
 pub(crate) mod people;
 pub(crate) mod prompt;
+pub(crate) mod prove;
 pub(crate) mod reach;
 pub(crate) mod replay;
 pub(crate) mod rules;

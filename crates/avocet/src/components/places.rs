@@ -103,6 +103,7 @@ impl Configuration {
             roots,
             skills,
             fault: None,
+            stand_in: None,
         })
     }
 
