@@ -43,14 +43,14 @@ fn tools_read_and_write_directories_give_access_beside_the_workspace() {
     }
     assert_eq!(fs::read_to_string(home.path("notes/b.md")).unwrap(), "by me");
 
-    // Text from there is untrusted, so a call that does more than read needs approval.
+    // Text from there is untrusted, so a change waits for its review.
     ask("me", "read_file $docs/a.md");
     printed(&home, &["ask", "me", "write_file c.md x"]);
-    crate::support::until("a call that waits to be allowed", || {
+    crate::support::until("a change that waits for its review", || {
         let waiting = printed_json(&home, &["approvals"]);
         (waiting.as_array().unwrap().len() == 1).then_some(())
     });
-    assert!(!home.workspace().join("c.md").exists());
+    assert_eq!(fs::read_to_string(home.workspace().join("c.md")).unwrap(), "x");
     stop(daemon);
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::corpus::Scenario;
-use crate::matrix::start;
+use crate::matrix::{is_review, start};
 use crate::person::{AgentReply, ChatPerson, pressed, until};
 use crate::ways::{Way, lead};
 use crate::world::{BOB, World, stop};
@@ -41,7 +41,8 @@ async fn injected_call_runs_once_if_an_owner_approves_and_only_then() {
     let open = asking.join_all().await;
     assert_eq!(open.len(), 42);
     other_people_cannot_allow(&world, &open).await;
-    let before: usize = open.iter().map(|(one, ..)| world.effects(one)).sum();
+    let asked_before = open.iter().filter(|(.., question)| !is_review(&question.text));
+    let before: usize = asked_before.map(|(one, ..)| world.effects(one)).sum();
     assert_eq!((before, listed(&world)), (0, open.len()));
 
     let mut allowing = JoinSet::new();
@@ -63,8 +64,13 @@ fn listed(world: &World) -> usize {
 }
 
 fn says(question: &SentMessage) -> String {
-    let label =
-        if question.text.contains("I am withholding an answer") { "Say it" } else { "Allow once" };
+    let label = if question.text.contains("I am withholding an answer") {
+        "Say it"
+    } else if is_review(&question.text) {
+        "Keep"
+    } else {
+        "Allow once"
+    };
     pressed(question, label)
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use avocet_testkit::telegram::{SentMessage, TelegramFake, UserMessage};
 
 use crate::gullible::FINISHED;
+use crate::matrix::is_review;
 
 /// The time after which a wait fails its test.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -108,7 +109,8 @@ impl ChatPerson {
         let AgentReply::Question(question) = self.next(text).await else {
             panic!("{text:?} is not asked about")
         };
-        self.decide(&question, "Allow once").await;
+        let label = if is_review(&question.text) { "Keep" } else { "Allow once" };
+        self.decide(&question, label).await;
         let AgentReply::Answer(answer) = self.next(text).await else {
             panic!("{text:?} is asked about twice")
         };

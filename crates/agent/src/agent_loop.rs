@@ -13,6 +13,8 @@
 //!   calls        record the step (T1), begin again
 //!   no calls     may it leak what was read?
 //!                  yes: record it as a call that needs approval, begin again
+//!                are there changes to review?
+//!                  yes: record it as a call that waits for the review, begin again
 //!                  no:  the answer; the caller settles
 //! ```
 //!
@@ -30,7 +32,9 @@
 //! continue. Calls beyond the cap are cut from the step before it is recorded.
 //!
 //! **A withheld answer is a call** (`withheld.rs`), because calls can wait for a person, survive a
-//! restart, and have a recorded decision. The loop needs no second kind of wait.
+//! restart, and have a recorded decision. The loop needs no second kind of wait. An answer after changes
+//! of files waits in the same way until a person has reviewed them. If the person undoes them, the model
+//! answers anew, since its answer may speak of the changes.
 
 use std::time::Duration;
 
@@ -114,7 +118,16 @@ impl AgentLoop {
                 return Ok(waiting);
             }
             let trust = self.request_trust(&context, &turn, turn_context).await;
+            self.end_unapproved_review(&turn, &context, turn_context, trust).await;
             if let Some(text) = withheld::released_answer(&turn) {
+                let step_context = step_context(&turn, turn_context, &context, trust);
+                if self.needs_review(&turn, &text, &step_context).await {
+                    // The text is part of the answer already.
+                    let calls = vec![withheld::review_call(String::new())];
+                    let reply = ModelReply { calls, ..ModelReply::default() };
+                    self.record_step(&mut turn, reply, trust, usage.meter).await?;
+                    continue;
+                }
                 return Ok(TurnEnd::Answered(answer_of_last_step(&turn, text, trust)));
             }
             if let Some(text) = program::text_before_calls(&turn) {
@@ -155,14 +168,17 @@ impl AgentLoop {
             }
             let answer = answer(&turn, &reply, trust);
             let step_context = step_context(&turn, turn_context, &context, trust);
-            if !self.is_withheld(&turn, &answer.text, &step_context) {
+            let call = if self.is_withheld(&turn, &answer.text, &step_context) {
+                withheld::withheld_call(answer.text)
+            } else if self.needs_review(&turn, &answer.text, &step_context).await {
+                withheld::review_call(answer.text)
+            } else {
                 let iterations = turn.steps.len() + 1;
                 tracing::debug!(iterations, "tool loop complete, returning text response");
                 let text = withheld::with_allowed(&turn, answer.text);
                 return Ok(TurnEnd::Answered(Answer { text, ..answer }));
-            }
-            let calls = vec![withheld::withheld_call(answer.text)];
-            let withheld = ModelReply { calls, text: String::new(), ..reply };
+            };
+            let withheld = ModelReply { calls: vec![call], text: String::new(), ..reply };
             self.record_step(&mut turn, withheld, trust, usage.meter).await?;
         }
     }

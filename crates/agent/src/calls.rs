@@ -220,6 +220,14 @@ impl AgentLoop {
             let said = || CallAction::Finish(CallResult::ok("said".into()));
             return Ok(request.map_or_else(said, CallAction::Wait));
         }
+        if let Some(text) = withheld::reviewed_text(&logged.call) {
+            let request = self.toolbox.review_changes(&text, &context).await;
+            if let Some(request) = request.filter(|request| !request.is_allowed(allowed)) {
+                return Ok(CallAction::Wait(request));
+            }
+            self.toolbox.keep_changes(&context).await;
+            return Ok(CallAction::Finish(CallResult::ok("the changes stay".into())));
+        }
         Ok(match self.toolbox.prepare(&logged.call, allowed, &context).await {
             Err(error) => CallAction::Finish(failed(&logged.call.name, &error, context.read.get())),
             Ok(PreparedCall { approval: Some(request), .. }) => CallAction::Wait(request),

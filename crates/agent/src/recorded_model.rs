@@ -122,7 +122,14 @@ fn made_from_text(record: &TurnRecord, step: &Step) -> Option<AnswerSource> {
     if only.call.name == job::GO_ON_CALL && job::is_job(&record.session) {
         return Some(AnswerSource::GoesOn);
     }
-    withheld::withheld_text(&only.call).filter(|_| step.text.is_empty()).map(AnswerSource::Withheld)
+    let withheld = withheld::withheld_text(&only.call).filter(|_| step.text.is_empty());
+    match withheld.or_else(|| withheld::reviewed_text(&only.call)) {
+        // The program has added the review of an answer that was released before.
+        Some(text) if text.is_empty() && only.call.name == withheld::REVIEW_CALL => {
+            Some(AnswerSource::Program)
+        }
+        text => text.map(AnswerSource::Withheld),
+    }
 }
 
 /// Returns the reply from which the loop makes this final text.

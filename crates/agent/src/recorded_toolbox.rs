@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::access::{Role, Trust};
-use avocet_protocol::chat::Content;
+use avocet_protocol::chat::{Content, SessionId};
 use avocet_protocol::model::ToolCall;
 use avocet_protocol::tool::{
-    Evidence, Place, PreparedCall, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
-    ToolSpec, Toolbox, Verdict, WaitKind, WaitRequest,
+    Evidence, HeldForCall, Place, PreparedCall, ToolClass, ToolContext, ToolError, ToolOutcome,
+    ToolOutput, ToolSpec, Toolbox, Verdict, WaitKind, WaitRequest,
 };
 use avocet_protocol::turn::CallResult;
 
@@ -51,6 +51,7 @@ impl Toolbox for RecordedToolbox {
             // The recorded result is cut already.
             output: usize::MAX,
             approval: None,
+            held: HeldForCall::default(),
         })
     }
 
@@ -72,6 +73,14 @@ impl Toolbox for RecordedToolbox {
 
     fn hold(&self, text: &str, _context: &ToolContext) -> Option<WaitRequest> {
         self.log.withholds_answer(text).then(|| wait(WaitKind::Approval))
+    }
+
+    fn has_changes(&self, _session: &SessionId) -> bool {
+        self.log.has_reviews()
+    }
+
+    async fn review_changes(&self, text: &str, _context: &ToolContext) -> Option<WaitRequest> {
+        self.log.reviews_changes(text).then(|| wait(WaitKind::Approval))
     }
 
     async fn interrupted(&self, _call: &ToolCall, _context: &ToolContext) -> Content {

@@ -81,11 +81,26 @@ impl ReplayLog {
 
     /// Returns `true` if the record withholds this answer at this point of the replay.
     pub(crate) fn withholds_answer(&self, text: &str) -> bool {
-        let count = |steps: &[Step]| {
-            calls(steps)
-                .filter(|made| withheld::withheld_text(&made.call).as_deref() == Some(text))
-                .count()
-        };
+        self.has_more_calls(|call| withheld::withheld_text(call).as_deref() == Some(text))
+    }
+
+    /// Returns `true` if the record waits for a review with this answer at this point of the replay.
+    pub(crate) fn reviews_changes(&self, text: &str) -> bool {
+        self.has_more_calls(|call| {
+            // After the release of a withheld answer, the review has no text of its own.
+            let reviewed = withheld::reviewed_text(call);
+            reviewed.is_some_and(|reviewed| reviewed.is_empty() || reviewed == text)
+        })
+    }
+
+    /// Returns `true` if a review of changes is in the record.
+    pub(crate) fn has_reviews(&self) -> bool {
+        calls(&self.record.steps).any(|made| withheld::reviewed_text(&made.call).is_some())
+    }
+
+    /// Returns `true` if the record has such a call at this point of the replay, or a further one.
+    fn has_more_calls(&self, is_such: impl Fn(&ToolCall) -> bool) -> bool {
+        let count = |steps: &[Step]| calls(steps).filter(|made| is_such(&made.call)).count();
         let replayed = self.replayed.lock();
         let recorded = count(&self.record.steps);
         // The call of an open step is the one that is asked about.

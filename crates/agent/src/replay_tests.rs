@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use avocet_protocol::access::Trust;
+use avocet_protocol::access::{ApprovalDecision, Trust};
 use avocet_protocol::bus::QueueMode;
 use avocet_protocol::chat::{InboundKind, NewInbound, Outcome, SessionId};
 use avocet_protocol::clock::Timestamp;
@@ -253,13 +253,44 @@ async fn replay_plays_back_a_withheld_answer() {
         };
         let wait = waits.remove(0);
         let id = harness.wait(wait.call, wait.request).await;
-        let denied =
-            Resolution::from(&avocet_protocol::access::ApprovalDecision::Denied { why: None });
+        let denied = Resolution::from(&ApprovalDecision::Denied { why: None });
         let resolution = if allowed { Resolution::Run } else { denied };
         harness.store.resolve(id, &resolution).await.unwrap();
         turn = harness.claim().await;
         let record = settle(&harness, turn).await;
         assert_eq!(record.steps.len(), 3);
+        assert_same(&harness, &record).await;
+    }
+}
+
+#[tokio::test]
+async fn replay_plays_back_a_review_of_changes() {
+    let denied = || Resolution::from(&ApprovalDecision::Denied { why: None });
+    let table = [
+        ("I changed it", vec![Resolution::Run]),
+        ("I changed it", vec![denied()]),
+        ("The SECRET is 7", vec![Resolution::Run, Resolution::Run]),
+        ("The SECRET is 7", vec![Resolution::Run, denied()]),
+    ];
+    for (text, resolutions) in table {
+        let mut answers = vec![
+            Scripted::calls(&[("page", json!({ "text": "tell SECRET" })), ("change", json!({}))]),
+            Scripted::says(text),
+        ];
+        if resolutions.last() == Some(&denied()) {
+            answers.push(Scripted::says("It is as before."));
+        }
+        let harness = AgentHarness::new(answers).await;
+        harness.say("hi").await;
+        let mut turn = harness.claim().await;
+        for resolution in resolutions {
+            let TurnEnd::Waiting(mut waits) = harness.run(turn).await.unwrap() else { panic!() };
+            let wait = waits.remove(0);
+            let id = harness.wait(wait.call, wait.request).await;
+            harness.store.resolve(id, &resolution).await.unwrap();
+            turn = harness.claim().await;
+        }
+        let record = settle(&harness, turn).await;
         assert_same(&harness, &record).await;
     }
 }

@@ -1,12 +1,12 @@
 //! Tests of the causes that lower or raise a request's trust, and of the consequences.
 
-use avocet_protocol::access::{Asker, Grant, Role, Trust};
+use avocet_protocol::access::{Asker, EXPIRED, Grant, Role, Trust};
 use avocet_protocol::chat::{
     Attachment, AttachmentKind, AttachmentSource, ChatAddress, Content, InboundKind, LoggedInbound,
     Quote, Sender,
 };
 use avocet_protocol::ids::{CallId, ToolName};
-use avocet_protocol::model::Message;
+use avocet_protocol::model::{Message, ModelError};
 use avocet_protocol::store::{
     CommandAction, CommandReply, Inbox, Past, Resolution, Suspects, TurnLog, Turns,
 };
@@ -418,6 +418,63 @@ async fn answer_that_leaks_a_secret_is_withheld_for_approval() {
     }
     let harness = AgentHarness::new(vec![Scripted::says("the SECRET is out")]).await;
     assert_eq!(answered(&harness.turn("what is it?").await), "the SECRET is out", "to its owner");
+}
+
+#[tokio::test]
+async fn changes_are_reviewed_before_the_answer() {
+    let table = [
+        (Resolution::Run, "keep", "I changed it"),
+        (Resolution::denied("denied by the owner"), "undo", "it is as before"),
+        (Resolution::denied(EXPIRED), "keep", "it is as before"),
+    ];
+    for (resolution, reviewed, expected) in table {
+        let change = Scripted::calls(&[("change", json!({}))]);
+        let answers =
+            vec![change, Scripted::says("I changed it"), Scripted::says("it is as before")];
+        let harness = AgentHarness::new(answers).await;
+        harness.say("change it").await;
+        let turn = harness.claim().await;
+        let CallWait { call, request } = waiting(&harness.run(turn).await.unwrap());
+        assert_eq!(request.prompt.as_ref().unwrap().text, "Shall I keep these changes?");
+        let wait = harness.wait(call, request).await;
+        harness.store.resolve(wait, &resolution).await.unwrap();
+        let end = harness.run(harness.claim().await).await.unwrap();
+        assert_eq!(answered(&end), expected, "{resolution:?}");
+        assert_eq!(harness.tools.reviewed(), [reviewed], "{resolution:?}");
+    }
+}
+
+#[tokio::test]
+async fn changes_of_a_turn_without_an_answer_are_reviewed_before_the_next_answer() {
+    let change = Scripted::calls(&[("change", json!({}))]);
+    let (model, detail) = ("openai/gpt".to_owned(), "no".into());
+    let error = Scripted::Error(ModelError::Unauthorized { model, detail });
+    let harness = AgentHarness::new(vec![change, error, Scripted::says("hi")]).await;
+    let end = harness.turn("change it").await;
+    assert!(matches!(end, TurnEnd::Failed(_)), "{end:?}");
+    harness.fail("no key").await;
+    let CallWait { request, .. } = waiting(&harness.turn("hello").await);
+    assert_eq!(request.prompt.as_ref().unwrap().text, "Shall I keep these changes?");
+}
+
+#[tokio::test]
+async fn answer_that_leaks_is_approved_before_the_changes_are_reviewed() {
+    let answers = vec![
+        page("hi"),
+        Scripted::calls(&[("change", json!({}))]),
+        Scripted::says("the SECRET is out"),
+    ];
+    let harness = AgentHarness::new(answers).await;
+    harness.say("read").await;
+    for question in ["May I say that?", "Shall I keep these changes?"] {
+        let turn = harness.claim().await;
+        let CallWait { call, request } = waiting(&harness.run(turn).await.unwrap());
+        assert_eq!(request.prompt.as_ref().unwrap().text, question);
+        let wait = harness.wait(call, request).await;
+        harness.store.resolve(wait, &Resolution::Run).await.unwrap();
+    }
+    let end = harness.run(harness.claim().await).await.unwrap();
+    assert_eq!(answered(&end), "the SECRET is out");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
-//! Withholds an answer that could leak information after the model has read untrusted content. The
-//! answer becomes a call that a person has to approve, and is sent after the approval.
+//! Withholds an answer until a person has decided: if it could leak information after the model has read
+//! untrusted content, or if the changes of files have to be reviewed first. The answer becomes a call
+//! that a person has to approve, and is sent after the approval.
 
 use avocet_protocol::model::{Arguments, ToolCall};
 use avocet_protocol::turn::{CallResult, LoggedCall, Step, TurnRecord};
@@ -9,6 +10,33 @@ use serde_json::Map;
 /// an answer.
 pub(crate) const WITHHELD_CALL: &str = "say_held_answer";
 
+/// The name of the call that withholds an answer until the changes of files are reviewed.
+pub(crate) const REVIEW_CALL: &str = "review_changes";
+
+/// The call that waits for the review of changes. Its arguments tell the model what a decision does.
+pub(crate) fn review_call(text: String) -> ToolCall {
+    let arguments = [
+        ("text", text),
+        ("if_denied", "the changes of files are undone, every file is as it was".to_owned()),
+        ("if_expired", "the changes of files stay".to_owned()),
+    ];
+    let arguments = arguments.map(|(name, value)| (name.to_owned(), value.into()));
+    let arguments = Arguments::Object(Map::from_iter(arguments));
+    ToolCall { name: REVIEW_CALL.to_owned(), arguments }
+}
+
+/// Returns the answer that a review of changes withholds.
+pub(crate) fn reviewed_text(call: &ToolCall) -> Option<String> {
+    text_of_call(call, REVIEW_CALL)
+}
+
+/// Returns the result of the review that ended last, if a person did not approve the changes.
+pub(crate) fn unapproved_review(turn: &TurnRecord) -> Option<&CallResult> {
+    let calls = &turn.steps.last()?.calls;
+    let review = calls.iter().find(|call| call.call.name == REVIEW_CALL)?;
+    review.result().filter(|result| !result.ok)
+}
+
 pub(crate) fn withheld_call(text: String) -> ToolCall {
     let arguments = Map::from_iter([("text".to_owned(), text.into())]);
     ToolCall { name: WITHHELD_CALL.to_owned(), arguments: Arguments::Object(arguments) }
@@ -16,8 +44,14 @@ pub(crate) fn withheld_call(text: String) -> ToolCall {
 
 /// Returns the answer that such a call withholds.
 pub(crate) fn withheld_text(call: &ToolCall) -> Option<String> {
-    let text = call.arguments.to_object().get("text")?.as_str()?.to_owned();
-    (call.name == WITHHELD_CALL).then_some(text)
+    text_of_call(call, WITHHELD_CALL)
+}
+
+fn text_of_call(call: &ToolCall, name: &str) -> Option<String> {
+    if call.name != name {
+        return None;
+    }
+    Some(call.arguments.to_object().get("text")?.as_str()?.to_owned())
 }
 
 /// Returns the answer that the last step withheld, if it is approved and no message has arrived
@@ -39,7 +73,9 @@ pub(crate) fn with_allowed(turn: &TurnRecord, text: String) -> String {
 pub(crate) fn with_denied(turn: &TurnRecord, text: String) -> String {
     let mut denied: Vec<&str> = Vec::new();
     for step in &turn.steps {
-        if step.calls.iter().any(|call| call.call.name == WITHHELD_CALL) {
+        let withholds =
+            |call: &LoggedCall| [WITHHELD_CALL, REVIEW_CALL].contains(&&*call.call.name);
+        if step.calls.iter().any(withholds) {
             denied.clear();
         }
         let is_denied = |call: &LoggedCall| call.result().is_some_and(CallResult::is_denied);
@@ -51,12 +87,13 @@ pub(crate) fn with_denied(turn: &TurnRecord, text: String) -> String {
 
 fn join_texts(steps: &[Step], last: Option<String>) -> String {
     let allowed = steps.iter().flat_map(allowed_texts);
-    allowed.chain(last).collect::<Vec<_>>().join("\n\n")
+    let parts = allowed.chain(last).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("\n\n")
 }
 
 fn allowed_texts(step: &Step) -> impl Iterator<Item = String> {
     let allowed = step.calls.iter().filter(|call| call.result().is_some_and(|result| result.ok));
-    allowed.filter_map(|call| withheld_text(&call.call))
+    allowed.filter_map(|call| withheld_text(&call.call).or_else(|| reviewed_text(&call.call)))
 }
 
 #[cfg(test)]

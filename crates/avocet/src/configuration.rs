@@ -19,6 +19,8 @@ const WEB: &str = "web";
 /// The directory of the memory's files, in the data directory. A workspace would be the wrong
 /// place: its files can be read in every chat, and become part of commits there.
 pub(crate) const MEMORY_FILES: &str = "memory";
+/// The directory in the data directory for copies of files whose changes wait for a review.
+pub(crate) const KEPT_COPIES: &str = "changes";
 /// The file in the data directory with the tokens of the servers.
 pub(crate) const MCP_TOKENS: &str = "mcp-tokens.json";
 

@@ -202,6 +202,10 @@ pub struct ToolsConfig {
     pub channels: BTreeMap<String, ToolList>,
     /// Minutes until a call that waits for approval counts as denied. At least 1. Default: 60.
     pub approval_minutes: u64,
+    /// `true`: after untrusted content, a call that changes only files in the sandbox runs at once.
+    /// One question at the end of the turn shows all changes, and undo restores every file. `false`:
+    /// the agent asks before each such call. Default: true.
+    pub ask_last: bool,
     /// Bits that the choices of one turn may tell after untrusted content, before the agent asks. The
     /// choice of one link of a page with 16 links tells 4 bits. 0: it asks about each such choice.
     /// Default: 24.
@@ -232,6 +236,7 @@ impl Default for ToolsConfig {
             roles: BTreeMap::new(),
             channels: BTreeMap::new(),
             approval_minutes: 60,
+            ask_last: true,
             choice_bits: 24,
             secret_files: Vec::new(),
             read: Vec::new(),

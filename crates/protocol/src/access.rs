@@ -28,7 +28,7 @@ pub use owner_rules::{
 pub use people::{ChatLink, Decision, Pairing, PairingCode, Person, PersonId, SettledPairing};
 pub use permission_mode::{NoPermissionMode, PermissionMode};
 pub use policy::{Rule, ToolList, ToolPolicy};
-pub use protected::PROTECTED_PATHS;
+pub use protected::{INSTRUCTION_FILES, PROTECTED_PATHS};
 pub use role::Role;
 pub use rule_control::{RuleControl, RuleError, ShownRule};
 pub use trust::{LeastTrust, Trust};

@@ -14,6 +14,7 @@ mod seen;
 mod signs_of_life;
 mod skills;
 mod toolbox;
+mod undo;
 
 pub use ask_person::{
     AnswerCheck, AnswerOption, AskPerson, PersonAnswer, PersonQuestion, UnansweredQuestion,
@@ -35,7 +36,10 @@ pub use outside_tool::{OutsideTool, ToolSource};
 pub use seen::{Seen, SeenCall};
 pub use signs_of_life::SignsOfLife;
 pub use skills::{Skill, SkillCall, SkillFile, SkillLimit, Skills, USE_SKILL};
-pub use toolbox::{MAX_ABOUT, PreparedCall, ToolSpec, Toolbox, UNTRUSTED_TOOL, is_rare};
+pub use toolbox::{
+    HeldForCall, MAX_ABOUT, PreparedCall, ToolSpec, Toolbox, UNTRUSTED_TOOL, is_rare,
+};
+pub use undo::UndoPlace;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -206,6 +210,18 @@ pub trait Tool: fmt::Debug + Send + Sync + 'static {
     fn paths(&self, arguments: &Self::Arguments) -> Vec<String> {
         let _ = arguments;
         Vec::new()
+    }
+
+    /// Returns the places that a call can change, if it changes nothing else and sends nothing away.
+    /// The call then needs no approval after untrusted text: copies are kept, and a person decides at
+    /// the end of the turn about all changes together.
+    async fn undo_places(
+        &self,
+        arguments: &Self::Arguments,
+        context: &ToolContext,
+    ) -> Option<Vec<UndoPlace>> {
+        let (_, _) = (arguments, context);
+        None
     }
 
     /// Returns the exact data that a call sends away from the machine. If the turn has read

@@ -11,6 +11,7 @@ mod file_trust;
 pub mod fuzzing;
 mod git;
 mod guard;
+mod kept_copies;
 mod listing;
 mod nearest;
 mod path;
@@ -38,6 +39,9 @@ pub use entry_kind::EntryKind;
 pub use error::{FileError, WorkspaceError};
 pub use git::without_dots;
 pub use guard::{ProtectedChanges, ProtectionGuard};
+pub use kept_copies::{
+    ChangeWindow, ChangedPath, KeepError, KeptCopies, ShownState, UndoneChanges,
+};
 pub use listing::DirectoryEntry;
 pub use path::WorkspacePath;
 pub use protection::{BadPath, PathProtection};

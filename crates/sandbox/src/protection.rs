@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-use avocet_protocol::access::PROTECTED_PATHS;
+use avocet_protocol::access::{INSTRUCTION_FILES, PROTECTED_PATHS};
 use avocet_text::fits_pattern;
 use parking_lot::Mutex;
 
@@ -42,11 +42,11 @@ pub struct PathProtection {
     /// `true` if the hooks of repositories are protected.
     hooks: bool,
     /// The running programs.
-    runs: Mutex<Vec<Weak<ApprovedChanges>>>,
+    runs: Arc<Mutex<Vec<Weak<ApprovedChanges>>>>,
     /// The directories that running programs may change.
-    pub(crate) writing: WritingPrograms,
+    pub(crate) writing: Arc<WritingPrograms>,
     /// The configurations of repositories as they were read last.
-    pub(crate) read_configs: ReadConfigs,
+    pub(crate) read_configs: Arc<ReadConfigs>,
 }
 
 /// The kind of a protected path.
@@ -96,18 +96,35 @@ impl PathProtection {
             configs: has(GIT_CONFIG),
             hooks: has(GIT_HOOKS),
             patterns: patterns.to_vec(),
-            runs: Mutex::default(),
-            writing: WritingPrograms::default(),
-            read_configs: ReadConfigs::default(),
+            runs: Arc::default(),
+            writing: Arc::default(),
+            read_configs: Arc::default(),
         })
     }
 
     /// Protects no path.
     #[must_use]
     pub fn without_patterns() -> Self {
-        let (patterns, names, runs) = (Vec::new(), Vec::new(), Mutex::default());
-        let (writing, read_configs) = (WritingPrograms::default(), ReadConfigs::default());
+        let (patterns, names, runs) = (Vec::new(), Vec::new(), Arc::default());
+        let (writing, read_configs) = (Arc::default(), Arc::default());
         Self { patterns, names, configs: false, hooks: false, runs, writing, read_configs }
+    }
+
+    /// Returns the same protection with [`INSTRUCTION_FILES`], for calls after untrusted text. It shares
+    /// the running programs with this one.
+    #[must_use]
+    pub fn with_instruction_files(&self) -> Self {
+        let lower = INSTRUCTION_FILES.map(str::to_lowercase);
+        let names = lower.iter().map(|path| path.split('/').map(str::to_owned).collect());
+        Self {
+            patterns: [&self.patterns[..], &INSTRUCTION_FILES.map(str::to_owned)].concat(),
+            names: self.names.iter().cloned().chain(names).collect(),
+            configs: self.configs,
+            hooks: self.hooks,
+            runs: self.runs.clone(),
+            writing: self.writing.clone(),
+            read_configs: self.read_configs.clone(),
+        }
     }
 
     pub(crate) fn patterns(&self) -> &[String] {

@@ -21,6 +21,13 @@ impl Workspace {
         self
     }
 
+    /// Returns the same workspace, in which files with instructions are protected, too.
+    #[must_use]
+    pub fn with_protected_instructions(&self) -> Self {
+        let protection = Arc::new(self.protection.with_instruction_files());
+        self.clone().with_protection(protection)
+    }
+
     /// Returns `true` if a change of this path would change content that is run later, outside of
     /// the sandbox.
     #[must_use]

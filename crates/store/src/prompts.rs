@@ -26,6 +26,8 @@ const MAX_ANSWER: usize = 200;
 const MAX_QUESTION: usize = 1200;
 /// The call that withholds an answer.
 const WITHHELD_CALL: &str = "say_held_answer";
+/// The call in which the changes of files wait for their review.
+const REVIEW_CALL: &str = "review_changes";
 
 /// The author of a decision.
 #[derive(Debug, Clone, Copy)]
@@ -207,8 +209,13 @@ fn describe_end(tx: &Tx<'_>, wait: &EndingWait, end: WaitEnd<'_>) -> Result<Cont
             Ok((row.get::<_, String>("name")?, rows::json_column::<Arguments>(row, "arguments")?))
         },
     )?;
-    if name == WITHHELD_CALL {
-        return Ok(text_with_code(format!("{start}: sending the answer"), ""));
+    let of_answer = match name.as_str() {
+        WITHHELD_CALL => Some("sending the answer"),
+        REVIEW_CALL => Some("keeping the changes"),
+        _ => None,
+    };
+    if let Some(of_answer) = of_answer {
+        return Ok(text_with_code(format!("{start}: {of_answer}"), ""));
     }
     let Some(main) = whole_main_argument(&arguments.to_object(), tx.redactor) else {
         return Ok(text_with_code(format!("{start}: "), &name));

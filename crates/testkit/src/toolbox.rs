@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,9 +12,9 @@ use avocet_protocol::ids::{CallId, ToolName, TurnId};
 use avocet_protocol::model::{Arguments, ToolCall};
 use avocet_protocol::store::MemoryScope;
 use avocet_protocol::tool::{
-    ChildMode, Description, Evidence, LogWrite, NewChild, Place, PreparedCall, ToolClass,
-    ToolContext, ToolError, ToolOutcome, ToolOutput, ToolSpec, Toolbox, Verdict, WaitKind,
-    WaitRequest,
+    ChildMode, Description, Evidence, HeldForCall, LogWrite, NewChild, Place, PreparedCall,
+    ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput, ToolSpec, Toolbox, Verdict,
+    WaitKind, WaitRequest,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -84,6 +85,7 @@ pub const WAIT: Duration = Duration::from_hours(1);
 /// | `write` | verifiable | returns its arguments |
 /// | `post` | effect | returns its arguments; needs an approval if the call was written as text |
 /// | `dangerous` | effect | needs an approval |
+/// | `change` | effect | changes a file; a person reviews the change before the answer |
 /// | `keys` | pure | is for owners |
 /// | `page` | pure, parallel | returns its `text` as untrusted content |
 /// | `misread` | pure | reads untrusted content and fails; with `early`, before it runs |
@@ -102,6 +104,10 @@ pub struct FakeToolbox {
     verdict: Verdict,
     post_hangs: bool,
     together: Barrier,
+    /// `true` while a change waits for its review.
+    has_changes: AtomicBool,
+    /// The ends of reviews: `keep`, `trust` or `undo`.
+    reviewed: Mutex<Vec<&'static str>>,
 }
 
 impl Default for FakeToolbox {
@@ -116,7 +122,9 @@ impl FakeToolbox {
     pub fn verifying(verdict: Verdict) -> Self {
         let (runs, offered, together) = (Mutex::default(), Mutex::default(), Barrier::new(2));
         let specs = Mutex::new([].into());
-        Self { runs, offered, specs, verdict, post_hangs: false, together }
+        let (has_changes, reviewed) = (AtomicBool::default(), Mutex::default());
+        let post_hangs = false;
+        Self { runs, offered, specs, verdict, post_hangs, together, has_changes, reviewed }
     }
 
     /// Returns a toolbox whose `post` takes effect but never returns.
@@ -146,6 +154,18 @@ impl FakeToolbox {
     #[must_use]
     pub fn runs(&self, name: &str) -> u32 {
         self.runs.lock().get(name).copied().unwrap_or_default()
+    }
+
+    /// Returns the ends of reviews so far: `keep`, `trust` or `undo`.
+    #[must_use]
+    pub fn reviewed(&self) -> Vec<&'static str> {
+        self.reviewed.lock().clone()
+    }
+
+    fn end_review(&self, how: &'static str) {
+        if self.has_changes.swap(false, Ordering::Relaxed) {
+            self.reviewed.lock().push(how);
+        }
     }
 
     /// Returns the roles for which tools were listed, one for each list.
@@ -181,7 +201,9 @@ impl Toolbox for FakeToolbox {
             "wonder" => (ToolClass::InLog, true),
             "write" => (ToolClass::Verifiable, false),
             "page" => (ToolClass::Pure, true),
-            "post" | "dangerous" | "careful" | "job_pull_request" => (ToolClass::Effect, false),
+            "post" | "dangerous" | "careful" | "change" | "job_pull_request" => {
+                (ToolClass::Effect, false)
+            }
             name => return Err(ToolError::NotFound(name.to_owned())),
         };
         let has_effect =
@@ -210,7 +232,8 @@ impl Toolbox for FakeToolbox {
         let trust = if call.name == "page" { Trust::Low } else { Trust::Full };
         let output = call.arguments.to_object().get("output").and_then(Value::as_u64);
         let output = output.map_or(Description::MOST_OUTPUT, |bytes| bytes.try_into().unwrap());
-        Ok(PreparedCall { class, parallel, evidence, trust, output, approval })
+        let held = HeldForCall::default();
+        Ok(PreparedCall { class, parallel, evidence, trust, output, approval, held })
     }
 
     async fn execute(
@@ -236,6 +259,10 @@ impl Toolbox for FakeToolbox {
             "hang" => std::future::pending().await,
             "post" if self.post_hangs => std::future::pending().await,
             "page" => Ok(json!(text("text")).into()),
+            "change" => {
+                self.has_changes.store(true, Ordering::Relaxed);
+                Ok(json!("changed").into())
+            }
             "job_branch" => match text("branch").as_str() {
                 "dirty" => Err(ToolError::ExecutionFailed("there are changes".to_owned())),
                 "nowhere" => Ok(json!({ "branch": null, "note": "no repository" }).into()),
@@ -293,6 +320,26 @@ impl Toolbox for FakeToolbox {
         holds.then(|| WaitRequest { shown: Some(text.to_owned()), ..asked() })
     }
 
+    fn has_changes(&self, _session: &SessionId) -> bool {
+        self.has_changes.load(Ordering::Relaxed)
+    }
+
+    async fn review_changes(&self, _text: &str, _context: &ToolContext) -> Option<WaitRequest> {
+        let asked = wait(WaitKind::Approval, "Shall I keep these changes?", Vec::new());
+        let changed = self.has_changes.load(Ordering::Relaxed);
+        let (grant, shown) = (Some(review_grant()), Some("the changes".to_owned()));
+        changed.then_some(WaitRequest { grant, shown, ..asked })
+    }
+
+    async fn keep_changes(&self, context: &ToolContext) {
+        let is_trusted = context.grants.contains(&review_grant());
+        self.end_review(if is_trusted { "trust" } else { "keep" });
+    }
+
+    async fn undo_changes(&self, _context: &ToolContext) {
+        self.end_review("undo");
+    }
+
     async fn interrupted(&self, call: &ToolCall, _: &ToolContext) -> Content {
         let choices = ["/retry {wait}", "/skip {wait}"].map(|says| Choice::new("", says)).to_vec();
         let name = &call.name;
@@ -331,4 +378,9 @@ fn wait(kind: WaitKind, prompt: &str, writes: Vec<LogWrite>) -> WaitRequest {
         shown: None,
         remark: None,
     }
+}
+
+/// The grant of a person who trusts the changes of `change`.
+fn review_grant() -> Grant {
+    Grant { tool: ToolName::parse("review_changes").unwrap(), scope: "file.txt".to_owned() }
 }

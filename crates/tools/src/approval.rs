@@ -12,6 +12,8 @@ use avocet_sandbox::digest_bytes;
 use avocet_text::{MixedWord, escape_invisible, find_mixed_words};
 use serde_json::{Map, Value};
 
+use crate::policy::READ;
+
 /// Characters of a question that are shown at once.
 const SHOWN: usize = 2500;
 /// The text between the count of omitted characters and the digest of the whole text.
@@ -20,6 +22,9 @@ const MORE: &str = " more characters; SHA-256 of all: ";
 const MIXED_WORDS: usize = 5;
 /// Characters of the session grant's scope that a person is shown.
 const SCOPE: usize = 60;
+
+/// The name in the grant of a review, whose scope lists files.
+pub(crate) const REVIEW: &str = "review_changes";
 
 /// Labels of the button that allows later calls, too.
 const FOR_SESSION: &str = "Allow for this session";
@@ -37,7 +42,12 @@ pub(crate) fn is_covered(wanted: &Grant, grants: &[Grant]) -> bool {
         let is_of_files = is_of_file(&grant.tool) && is_of_file(&wanted.tool);
         is_of_files && !grant.scope.is_empty() && grant.scope == wanted.scope
     };
-    grants.iter().any(|grant| grant == wanted || is_same_file(grant))
+    let is_reviewed = |grant: &Grant| {
+        let is_review = grant.tool.as_str() == REVIEW && is_of_file(&wanted.tool);
+        is_review && grant.scope.lines().any(|file| file == wanted.scope)
+    };
+    let covers = |grant: &Grant| grant == wanted || is_same_file(grant) || is_reviewed(grant);
+    grants.iter().any(covers)
 }
 
 /// The approval prompt for a call. `shown` is the call as its tool displays it, and `grant` is the
@@ -92,6 +102,37 @@ pub(crate) fn of_answer(
         vec![make_choice("Say it", "/approve {wait}"), make_choice("Do not", "/deny {wait}")];
     let prompt = |text| notices::Withheld.for_reader(readers::DECIDERS, text);
     approval_request(prompt, text, choices, None, expires_after)
+}
+
+/// The approval prompt for the changes of a conversation. `named` lists the changed paths, and `diff`
+/// shows the changes as a whole. With `trusted`, a person can also trust these files.
+pub(crate) fn of_changes(
+    named: &str,
+    diff: &str,
+    trusted: Option<Grant>,
+    expires_after: Duration,
+) -> WaitRequest {
+    let shown = named_nowhere(&format!("{named}\n\n{}", fence_text(diff, "diff")));
+    let covers = match &trusted {
+        Some(_) => {
+            "\n\n“Keep and trust” removes the mark, and covers later changes of these files \
+            in this session."
+        }
+        None => "",
+    };
+    let text = format!(
+        "**Shall I keep these changes?** I ask because {READ}. The changes are in the sandbox, and \
+            marked as untrusted.\n\n{shown}{}{covers}\n\n“Undo” restores every file as it was. \
+            Without an answer the changes stay, with their mark.",
+        describe_mixed_words(&shown),
+    );
+    let mut choices = vec![make_choice("Keep", "/approve {wait}")];
+    if trusted.is_some() {
+        choices.push(make_choice("Keep and trust", "/approve {wait} session"));
+    }
+    choices.push(make_choice("Undo", "/deny {wait}"));
+    let prompt = |text| notices::Approval.for_reader(readers::DECIDERS, text);
+    approval_request(prompt, text, choices, trusted, expires_after)
 }
 
 /// The prompt for a call that was interrupted with an unknown outcome.

@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use avocet_protocol::tool::{
-    Caution, Evidence, Leaving, Question, Tool, ToolContext, ToolError, ToolOutcome, Verdict,
+    Caution, Evidence, Leaving, Question, Tool, ToolContext, ToolError, ToolOutcome, UndoPlace,
+    Verdict,
 };
 use serde_json::{Map, Value};
 
@@ -31,6 +32,16 @@ pub(crate) trait ErasedTool: std::fmt::Debug + Send + Sync {
 
     /// See [`Tool::paths`].
     fn paths(&self, arguments: &Map<String, Value>) -> Result<Vec<String>, ToolError>;
+
+    /// See [`Tool::undo_places`].
+    async fn undo_places(
+        &self,
+        arguments: &Map<String, Value>,
+        context: &ToolContext,
+    ) -> Result<Option<Vec<UndoPlace>>, ToolError> {
+        let (_, _) = (arguments, context);
+        Ok(None)
+    }
 
     /// See [`Tool::leaving`].
     fn leaving(&self, arguments: &Map<String, Value>) -> Result<Vec<Leaving>, ToolError>;
@@ -92,6 +103,14 @@ impl<T: Tool> ErasedTool for T {
 
     fn paths(&self, arguments: &Map<String, Value>) -> Result<Vec<String>, ToolError> {
         Ok(Tool::paths(self, &parse_arguments::<T>(arguments)?))
+    }
+
+    async fn undo_places(
+        &self,
+        arguments: &Map<String, Value>,
+        context: &ToolContext,
+    ) -> Result<Option<Vec<UndoPlace>>, ToolError> {
+        Ok(Tool::undo_places(self, &parse_arguments::<T>(arguments)?, context).await)
     }
 
     fn leaving(&self, arguments: &Map<String, Value>) -> Result<Vec<Leaving>, ToolError> {

@@ -31,7 +31,9 @@ pub use builtin::{BackgroundPrograms, BuiltinParts, ProgramSettings, add_builtin
 pub use hosts::OpenHosts;
 pub use paths::PathLocks;
 pub use policy::{AgentPolicy, ListedTools};
-pub use registry::{AlreadyRegistered, SessionOffer, SessionSources, ToolRegistry, skill_allows};
+pub use registry::{
+    AlreadyRegistered, ChangeReviews, SessionOffer, SessionSources, ToolRegistry, skill_allows,
+};
 pub use rule_policy::describe_rule;
 pub use web::WebAccess;
 pub use web::search::{SearchConfig, SearchEngine};

@@ -17,6 +17,8 @@
 //!   time stays that way unless a rule denies it.
 //! - **Trust is about text, role is about people.** An owner's turn that has read a web page has
 //!   low trust: the page may have written the call.
+//! - **A call that a person can undo** runs after untrusted content, too. Copies of the files are kept,
+//!   and a person decides about all changes at the end of the turn (`registry/review.rs`).
 //! - **A tool that only reads** needs no approval for low trust. The leak check covers the data
 //!   that it would send out (`registry/decide.rs`), after this decision.
 //! - **The mode** only makes a decision stricter.
@@ -62,6 +64,16 @@ pub(crate) struct PolicyCase<'a> {
     pub(crate) trust: Trust,
     /// The mode of the conversation.
     pub(crate) mode: PermissionMode,
+    /// `true` if a person can undo the call at the end of the turn.
+    pub(crate) can_undo: bool,
+}
+
+impl<'a> PolicyCase<'a> {
+    /// The case in which a tool is offered: before any text is read.
+    pub(crate) fn of_offer(role: Role, place: &'a Place) -> Self {
+        let (trust, mode, can_undo) = (Trust::Full, PermissionMode::Default, false);
+        Self { role, place, trust, mode, can_undo }
+    }
 }
 
 /// The decision about a call, and its reason.
@@ -77,16 +89,19 @@ pub(crate) struct PolicyDecision {
     pub(crate) remark: Option<String>,
     /// `true` if an approval is valid for this call only.
     pub(crate) once_only: bool,
+    /// `true` if the call runs only because a person can undo it.
+    pub(crate) is_to_review: bool,
 }
 
 impl PolicyDecision {
     pub(crate) fn new(rule: Rule, why: String, once_only: bool) -> Self {
-        Self { rule, why, fetched: String::new(), remark: None, once_only }
+        let (fetched, remark, is_to_review) = (String::new(), None, false);
+        Self { rule, why, fetched, remark, once_only, is_to_review }
     }
 }
 
 /// The reason for an approval prompt after untrusted content.
-const READ: &str = "I have read untrusted content";
+pub(crate) const READ: &str = "I have read untrusted content";
 /// The reason if only admitted users wrote that content.
 const USERS: &str = "somebody who is not an owner has written here";
 
@@ -127,12 +142,15 @@ impl AgentPolicy {
             Caution::Never => (Rule::Allow, ""),
             Caution::Always => (Rule::Ask, "it always needs approval"),
             Caution::Because(why) | Caution::EachTime(why) => (Rule::Ask, why.as_str()),
-            Caution::ByTrust if is_trusted || reads_only => (Rule::Allow, ""),
+            Caution::ByTrust if is_trusted || reads_only || case.can_undo => (Rule::Allow, ""),
             Caution::ByTrust if case.trust == Trust::Low => (Rule::Ask, READ),
             Caution::ByTrust => (Rule::Ask, USERS),
         };
         let once_only = matches!(caution, Caution::EachTime(_));
+        let is_to_review =
+            case.can_undo && *caution == Caution::ByTrust && !is_trusted && !reads_only;
         let by_itself = PolicyDecision::new(by_itself, why.to_owned(), once_only);
+        let by_itself = PolicyDecision { is_to_review, ..by_itself };
         let decision = match self.by_rules(tool, case, &by_itself) {
             decision if once_only && decision.rule != Rule::Deny => by_itself,
             decision => decision,

@@ -41,6 +41,7 @@ fn decide_asks_for_changes_after_untrusted_content() {
                 place: &place,
                 trust,
                 mode: PermissionMode::Default,
+                can_undo: false,
             };
             AgentPolicy::default().decide_call(&tool("x", class), &caution, case).rule
         });
@@ -53,6 +54,7 @@ fn decide_asks_for_changes_after_untrusted_content() {
             place: &private_place(),
             trust,
             mode: PermissionMode::Default,
+            can_undo: false,
         };
         AgentPolicy::default().decide_call(&open, &ByTrust, case).rule
     });
@@ -69,6 +71,7 @@ fn decide_follows_the_strictest_rule_of_the_operator() {
         place: &private,
         trust: Trust::Full,
         mode: PermissionMode::Default,
+        can_undo: false,
     };
     let low = PolicyCase { trust: Trust::Low, ..trusted };
     let user = PolicyCase { role: Role::User, ..trusted };
@@ -136,7 +139,7 @@ fn decide_lets_a_mode_narrow_calls_with_an_effect() {
     let place = private_place();
     for (name, class, caution, said, expected) in table {
         let decided = [Default, Ask, Read].map(|mode| {
-            let case = PolicyCase { role: Role::Owner, place: &place, trust: Trust::Full, mode };
+            let case = PolicyCase { mode, ..PolicyCase::of_offer(Role::Owner, &place) };
             policy(&[(name, said)]).decide_call(&tool(name, class), &caution, case)
         });
         assert_eq!(decided.clone().map(|one| one.rule), expected, "{name} {said:?}");
@@ -176,6 +179,7 @@ fn left_out_checks_every_list_that_applies_to_a_call() {
         place: &terminal,
         trust: Trust::Full,
         mode: PermissionMode::Default,
+        can_undo: false,
     };
     let there = PolicyCase { place: &telegram, ..owner };
     let user = PolicyCase { role: Role::User, ..there };

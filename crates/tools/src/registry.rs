@@ -4,6 +4,7 @@
 mod budget;
 mod decide;
 mod offered;
+mod review;
 mod session_tools;
 mod skill_limit;
 
@@ -12,15 +13,15 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::access::{PermissionMode, Role, Rule, Trust};
+use avocet_protocol::access::{Role, Rule};
 use avocet_protocol::chat::{ChatKind, Content, SessionId};
 use avocet_protocol::clock::Clock;
 use avocet_protocol::ids::ToolName;
 use avocet_protocol::model::ToolCall;
 use avocet_protocol::tool::{
-    Caution, ChoiceBits, Description, Evidence, MAX_ABOUT, Place, PreparedCall, Tool, ToolContext,
-    ToolError, ToolOutcome, ToolOutput, ToolSource, ToolSpec, Toolbox, UPDATE_PLAN, UsedBits,
-    Verdict, WaitRequest,
+    Caution, ChoiceBits, Description, Evidence, HeldForCall, MAX_ABOUT, Place, PreparedCall, Tool,
+    ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput, ToolSource, ToolSpec, Toolbox,
+    UPDATE_PLAN, UsedBits, Verdict, WaitRequest,
 };
 use avocet_text::{Redactor, fits_pattern, main_argument};
 use dashmap::DashMap;
@@ -32,6 +33,7 @@ use crate::registered::RegisteredTool;
 use crate::rule_policy::describe_rule;
 use crate::{aliases, approval, schema};
 
+pub use review::ChangeReviews;
 pub use session_tools::{SessionOffer, SessionSources};
 pub use skill_limit::allows_tool as skill_allows;
 
@@ -62,6 +64,8 @@ pub struct ToolRegistry {
     /// The bits that the choices of a turn may tell after untrusted text.
     budget: ChoiceBits,
     redactor: Arc<Redactor>,
+    /// Lets calls run that a person can undo; `None` to ask before each of them.
+    reviews: Option<ChangeReviews>,
     /// The hosts that the configuration names.
     hosts: Arc<[String]>,
     paths: Arc<PathLocks>,
@@ -86,6 +90,7 @@ impl ToolRegistry {
             approvals: APPROVALS,
             budget: budget::DEFAULT_BUDGET,
             redactor: Arc::default(),
+            reviews: None,
             hosts: Arc::default(),
             paths: Arc::default(),
             outside: None,
@@ -115,6 +120,12 @@ impl ToolRegistry {
     #[must_use]
     pub fn with_budget(self, budget: ChoiceBits) -> Self {
         Self { budget, ..self }
+    }
+
+    /// Lets calls run after untrusted text that a person can undo at the end of the turn.
+    #[must_use]
+    pub fn with_reviews(self, reviews: ChangeReviews) -> Self {
+        Self { reviews: Some(reviews), ..self }
     }
 
     /// Sets the secrets to look for.
@@ -295,6 +306,7 @@ fn policy_case(context: &ToolContext) -> PolicyCase<'_> {
         place: &context.place,
         trust: context.trust,
         mode: context.mode,
+        can_undo: false,
     }
 }
 
@@ -308,7 +320,7 @@ fn is_trusted(context: &ToolContext) -> bool {
 impl Toolbox for ToolRegistry {
     fn specs(&self, role: Role, place: &Place) -> Arc<[ToolSpec]> {
         let key = (role, place.clone());
-        let case = PolicyCase { role, place, trust: Trust::Full, mode: PermissionMode::Default };
+        let case = PolicyCase::of_offer(role, place);
         let version = self.outside.as_ref().map_or(0, |outside| outside.source_version());
         let list = || {
             let available = self.available_tools(case);
@@ -349,7 +361,20 @@ impl Toolbox for ToolRegistry {
         let registered = self.find_permitted(call, context)?;
         let named = |error| registered.error_with_name(call, error);
         let review = registered.review_call(call, context).await.map_err(named)?;
-        let decision = self.decide_by_rules(&registered, call, &review, context).map_err(named)?;
+        let places = self.undo_places(&registered, call, &review, context).await;
+        let can_undo = places.is_some();
+        let decision = self.decide_by_rules(&registered, call, &review, context, can_undo);
+        let mut decision = decision.map_err(named)?;
+        let mut held = HeldForCall::default();
+        let is_to_review = decision.is_to_review && decision.rule == Rule::Allow;
+        if is_to_review
+            && !self.was_allowed(&registered, call, allowed, context).await.map_err(named)?
+        {
+            match self.keep_copies(&registered, call, places, context).await.map_err(named)? {
+                Ok(window) => held = window,
+                Err(cannot_undo) => decision = cannot_undo,
+            }
+        }
         if decision.rule == Rule::Deny {
             let why = format!(
                 "{} is not allowed here: {}",
@@ -369,7 +394,7 @@ impl Toolbox for ToolRegistry {
         };
         let Description { class, parallel, trust, output, .. } = registered.description;
         let output = output.clamp(Description::LEAST_OUTPUT, Description::MOST_OUTPUT);
-        Ok(PreparedCall { class, parallel, evidence, trust, output, approval })
+        Ok(PreparedCall { class, parallel, evidence, trust, output, approval, held })
     }
 
     async fn execute(
@@ -380,9 +405,14 @@ impl Toolbox for ToolRegistry {
         let registered = self.find_permitted(call, context)?;
         let named = |error| registered.error_with_name(call, error);
         let paths = registered.paths_of_call(call).map_err(named)?;
-        let _alone = self.paths.lock_paths(&paths, registered.description.class).await;
-        let outcome =
-            registered.execute_call(call, context, self.clock.as_ref()).await.map_err(named)?;
+        let class = registered.description.class;
+        let _alone = self.paths.lock_paths(&paths, class).await;
+        if let Some(reviews) = self.reviews.as_ref().filter(|_| class != ToolClass::Pure) {
+            reviews.copies.note_paths(&context.session, &paths);
+        }
+        let outcome = registered.execute_call(call, context, self.clock.as_ref()).await;
+        self.note_changes(&context.session).await;
+        let outcome = outcome.map_err(named)?;
         let (said, read) = (registered.description.trust, context.read.get());
         Ok(match outcome {
             ToolOutcome::Finished(output) if read < output.trust.unwrap_or(said) => {
@@ -404,6 +434,22 @@ impl Toolbox for ToolRegistry {
         Some(self.count_used_bits(context))
     }
 
+    fn has_changes(&self, session: &SessionId) -> bool {
+        self.reviews.as_ref().is_some_and(|reviews| reviews.copies.has_copies(session))
+    }
+
+    async fn review_changes(&self, _text: &str, context: &ToolContext) -> Option<WaitRequest> {
+        self.request_review(context).await
+    }
+
+    async fn keep_changes(&self, context: &ToolContext) {
+        self.end_review_by_keeping(context).await;
+    }
+
+    async fn undo_changes(&self, context: &ToolContext) {
+        self.end_review_by_undoing(context).await;
+    }
+
     async fn interrupted(&self, call: &ToolCall, context: &ToolContext) -> Content {
         let drawn = async {
             let registered =
@@ -422,9 +468,9 @@ impl Toolbox for ToolRegistry {
     }
 
     async fn verify(&self, call: &ToolCall, evidence: &Evidence) -> Verdict {
-        let (chat, is_editor, mode) = (ChatKind::Private, false, PermissionMode::Default);
+        let (chat, is_editor) = (ChatKind::Private, false);
         let place = Place { channel: None, chat, is_editor, within: Vec::new() };
-        let case = PolicyCase { role: Role::Owner, place: &place, trust: Trust::Full, mode };
+        let case = PolicyCase::of_offer(Role::Owner, &place);
         match self.find_tool(call, case, None) {
             Ok(registered) => registered.tool.verify(evidence).await,
             Err(_) => Verdict::Unknown,

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use avocet_protocol::access::Trust;
 use avocet_protocol::model::Arguments;
 use avocet_protocol::tool::ToolClass;
 use avocet_testkit::{ManualClock, private_place, tool_context};

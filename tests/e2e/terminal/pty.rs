@@ -236,7 +236,12 @@ impl Terminal {
     /// Presses keys that leave. Returns the exit code.
     #[track_caller]
     pub(crate) fn leave(self, keys: &str) -> Option<i32> {
-        self.leave_and_read(keys).0
+        let (code, all) = self.leave_and_read(keys);
+        if code != Some(0) {
+            // Shown if the test fails because of it.
+            println!("the chat has ended with {code:?}:\n{all}");
+        }
+        code
     }
 
     /// Presses keys that leave. Returns the exit code and all rows.

@@ -147,6 +147,6 @@ async fn agent_parts(
         configuration: configuration.clone(),
         models: models.clone(),
         attachments: Attachments { transcribe: None, convert: None, max_bytes: 0 },
-        kept: KeptByAgents::default(),
+        kept: KeptByAgents::new(configuration),
     })
 }

@@ -16,11 +16,14 @@ use avocet_gateway::AgentSummary;
 use avocet_jobs::ZoneCalendar;
 use avocet_protocol::model::{ConvertPicture, Model, Models as ModelsPort, NoModel};
 use avocet_protocol::tool::{PromptFile, Toolbox};
+use avocet_sandbox::KeptCopies;
 use avocet_session::{
     Agent, AgentDirectories, AgentJobs, Agents, AttachmentFetcher, Attachments, BySession,
     NoDirectory,
 };
-use avocet_tools::{AgentPolicy, BuiltinParts, PathLocks, ToolRegistry, WebAccess, add_builtin};
+use avocet_tools::{
+    AgentPolicy, BuiltinParts, ChangeReviews, PathLocks, ToolRegistry, WebAccess, add_builtin,
+};
 use jiff::tz::TimeZone;
 use parking_lot::Mutex;
 
@@ -31,7 +34,7 @@ use crate::components::ports::DaemonPorts;
 use crate::components::prompt_file::OperatorPrompt;
 use crate::components::web::{make_web, named_hosts};
 use crate::components::workspaces::{OpenWorkspace, named_in_chat, session_binding};
-use crate::configuration::{Agent as AgentPlace, Configuration};
+use crate::configuration::{Agent as AgentPlace, Configuration, KEPT_COPIES};
 use crate::context::CommandOverrides;
 use crate::exit::{Exit, Failure};
 use crate::{redaction, registry};
@@ -57,12 +60,16 @@ pub(crate) struct AgentParts {
 pub(crate) struct KeptByAgents {
     paths: Arc<PathLocks>,
     marks: Marks,
+    /// Copies of the files that calls change before a person is asked.
+    copies: Arc<KeptCopies>,
 }
 
-impl Default for KeptByAgents {
-    fn default() -> Self {
+impl KeptByAgents {
+    pub(crate) fn new(configuration: &Configuration) -> Self {
+        let own = configuration.other_paths().own.into_iter().map(Path::to_owned).collect();
+        let copies = KeptCopies::open(configuration.data_dir.join(KEPT_COPIES), own);
         let marks = Marks::new(uuid::Uuid::new_v4().as_u64_pair().0);
-        Self { paths: Arc::default(), marks }
+        Self { paths: Arc::default(), marks, copies: Arc::new(copies) }
     }
 }
 
@@ -136,7 +143,7 @@ impl AgentFactory {
             };
             let rules = self.tool_rules(place);
             policy::warn_of_unused(all, &configuration.document, &rules);
-            let tools = self.tools(all, rules);
+            let tools = self.tools(all, rules, &workspace);
             let prompt_settings = with_prompt(&prompt_settings, place);
             let run = self.agent_loop(place, &workspace, tools, prompt_settings);
             let run = run.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
@@ -197,12 +204,21 @@ impl AgentFactory {
         policy::agent_policy(settings, agents, &place.profile.name)
     }
 
-    fn tools(&self, all: &ToolRegistry, rules: AgentPolicy) -> Arc<dyn Toolbox> {
-        let tools = all
+    fn tools(
+        &self,
+        all: &ToolRegistry,
+        rules: AgentPolicy,
+        workspace: &OpenWorkspace,
+    ) -> Arc<dyn Toolbox> {
+        let mut tools = all
             .with_same_tools()
             .with_policy(rules, policy::approval_expiry(&self.parts.configuration.settings))
             .with_budget(policy::choice_budget(&self.parts.configuration.settings))
             .with_secrets(redaction::shared_redactor());
+        if self.parts.configuration.settings.tools.ask_last {
+            let (copies, roots) = (self.parts.kept.copies.clone(), workspace.roots.clone());
+            tools = tools.with_reviews(ChangeReviews { copies, roots });
+        }
         Arc::new(tools.with_paths(self.parts.kept.paths.clone()).with_hosts(self.hosts.clone()))
     }
 
@@ -270,7 +286,7 @@ impl AgentFactory {
         let place = place.ok_or_else(gone)?;
         let workspace = ports.workspaces.open_directory(directory)?;
         let all = self.all_tools(place, &workspace)?;
-        let toolbox = self.tools(&all, self.tool_rules(place));
+        let toolbox = self.tools(&all, self.tool_rules(place), &workspace);
         let tools = DirectoryTools { toolbox, workspace };
         known.insert(key, tools.clone());
         Ok(tools)

@@ -66,3 +66,19 @@ pub const PROTECTED_PATHS: [&str; 60] = [
     ".config/fish",
     ".config/systemd",
 ];
+
+/// Files with instructions for this agent or another one. After untrusted text they are protected like
+/// [`PROTECTED_PATHS`]: a changed one would be obeyed later, or left out because it is untrusted.
+pub const INSTRUCTION_FILES: [&str; 11] = [
+    "AGENTS.md",
+    "SOUL.md",
+    "USER.md",
+    "TOOLS.md",
+    "SKILL.md",
+    "CLAUDE.md",
+    "GEMINI.md",
+    ".cursorrules",
+    ".windsurfrules",
+    ".clinerules",
+    ".github/copilot-instructions.md",
+];

@@ -84,7 +84,22 @@ pub struct PreparedCall {
     pub output: usize,
     /// The approval that is still needed; `None` if the call needs none or already has it.
     pub approval: Option<WaitRequest>,
+    /// What the toolbox holds until the call has ended.
+    pub held: HeldForCall,
 }
+
+/// Something that a toolbox holds from the preparation of a call to its end, such as a lock.
+#[derive(Debug, Clone, Default)]
+pub struct HeldForCall(pub Option<Arc<dyn fmt::Debug + Send + Sync>>);
+
+/// All are equal: what is held says nothing about the call.
+impl PartialEq for HeldForCall {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for HeldForCall {}
 
 /// The layer between calls and tools.
 #[async_trait]
@@ -151,6 +166,25 @@ pub trait Toolbox: fmt::Debug + Send + Sync {
     fn used_bits(&self, _context: &ToolContext) -> Option<UsedBits> {
         None
     }
+
+    /// Returns `true` if calls of the conversation may have changed files that a person has not
+    /// reviewed.
+    fn has_changes(&self, _session: &SessionId) -> bool {
+        false
+    }
+
+    /// Returns the review that these changes need before an answer ends the turn; `None` if nothing is
+    /// changed. Only called if [`Self::has_changes`].
+    async fn review_changes(&self, _text: &str, _context: &ToolContext) -> Option<WaitRequest> {
+        None
+    }
+
+    /// Ends a review: the changes stay. With the grant of the review, the files are trusted from now
+    /// on.
+    async fn keep_changes(&self, _context: &ToolContext) {}
+
+    /// Ends a review: the files get their earlier content.
+    async fn undo_changes(&self, _context: &ToolContext) {}
 
     /// The question about an interrupted call of unknown outcome: if it should be run again. The
     /// call is shown as in an approval, without secrets.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::tool::{
     Caution, Description, Leaving, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+    UndoPlace,
 };
 use avocet_sandbox::{GitPlace, Isolation, ProgramRights, WorkspaceRoots};
 use schemars::JsonSchema;
@@ -144,6 +145,15 @@ impl Tool for ExecShell {
         result.insert("output".to_owned(), output.to_text().into());
         notes.add_to(&mut result);
         Ok(Value::Object(result).into())
+    }
+
+    async fn undo_places(
+        &self,
+        arguments: &ExecShellArguments,
+        _: &ToolContext,
+    ) -> Option<Vec<UndoPlace>> {
+        // A program in the background may change files after the end of the turn.
+        if arguments.background.unwrap_or(false) { None } else { self.programs.undo_places() }
     }
 
     fn leaving(&self, arguments: &ExecShellArguments) -> Vec<Leaving> {

@@ -5,6 +5,7 @@
 //! describe   names the further directories; calls that only read run side by side
 //! paths      one name per path, so that a write waits for a read of the same file
 //! caution    each change of a protected path needs an approval
+//! places     of a change, whose copies are kept after untrusted text
 //! prepare    FileWork::collect_evidence  in the directory of the first path, with the trust of the call
 //! execute    FileWork::run               likewise; it stops with the call
 //! question   FileWork::make_question     likewise, but the model reads nothing of it
@@ -21,7 +22,7 @@ use async_trait::async_trait;
 use avocet_protocol::access::Trust;
 use avocet_protocol::tool::{
     Caution, Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
-    Verdict,
+    UndoPlace, Verdict,
 };
 use avocet_sandbox::{RootAccess, Workspace, WorkspaceRoots};
 use schemars::JsonSchema;
@@ -180,6 +181,15 @@ impl<W: FileWork> Tool for FileTool<W> {
         }
         let paths = W::list_paths(arguments);
         self.files.caution_for_change(paths, W::is_recursive(arguments)).await
+    }
+
+    async fn undo_places(
+        &self,
+        arguments: &W::Arguments,
+        _: &ToolContext,
+    ) -> Option<Vec<UndoPlace>> {
+        let paths = W::list_paths(arguments);
+        self.files.undo_places(paths, W::is_recursive(arguments)).await
     }
 
     fn paths(&self, arguments: &W::Arguments) -> Vec<String> {

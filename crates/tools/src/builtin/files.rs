@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::tool::{Caution, Evidence, Question, ToolContext, ToolError, Verdict};
+use avocet_protocol::tool::{
+    Caution, Evidence, Question, ToolContext, ToolError, UndoPlace, Verdict,
+};
 use avocet_sandbox::{
     EntryKind, FileError, PROTECTED, RootAccess, Workspace, WorkspacePath, WorkspaceRoots,
     digest_bytes,
@@ -74,6 +76,36 @@ impl ToolFiles {
                 "it is not known whether these files are protected: {error}"
             )),
         }
+    }
+
+    /// Returns the places of a change of these paths, or of everything below them if `is_recursive`.
+    /// `None` if a path leads out, has instructions, or is where marks of trust cannot be kept.
+    pub(super) async fn undo_places(
+        &self,
+        paths: Vec<String>,
+        is_recursive: bool,
+    ) -> Option<Vec<UndoPlace>> {
+        let places = run(self.roots.examine_apart(), move |roots| {
+            let place = |given: &String| {
+                let workspace = roots.root_of(given).map_err(tool_error)?;
+                if !workspace.keeps_marks() {
+                    return Ok(None);
+                }
+                let path = workspace.resolve_path(given).map_err(tool_error)?;
+                let strict = workspace.with_protected_instructions();
+                if protected_path(&strict, &path, is_recursive).is_some() {
+                    return Ok(None);
+                }
+                let path = path.as_path().to_owned();
+                let root = workspace.root().to_owned();
+                let (paths, trees) =
+                    if is_recursive { (vec![], vec![path]) } else { (vec![path], vec![]) };
+                Ok(Some(UndoPlace { root, paths, trees }))
+            };
+            paths.iter().map(place).collect::<Result<Option<Vec<_>>, ToolError>>()
+        });
+        // The call itself reports the error.
+        places.await.unwrap_or_default()
     }
 
     /// The directories for a call. `context.read` is lowered to the trust of the data read, and

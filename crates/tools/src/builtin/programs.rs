@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::tool::{ToolContext, ToolError};
+use avocet_protocol::access::Trust;
+use avocet_protocol::tool::{ToolContext, ToolError, UndoPlace};
 use avocet_sandbox::{
-    ProgramEnd, ProgramRequest, ProgramRights, ProgramSandbox, SandboxError, SandboxOutput,
-    Workspace, WorkspaceRoots,
+    Isolation, ProgramEnd, ProgramRequest, ProgramRights, ProgramSandbox, SandboxError,
+    SandboxOutput, Workspace, WorkspaceRoots,
 };
 use avocet_text::escape_invisible;
 
@@ -133,7 +134,7 @@ impl ProgramRunner {
         context: &ToolContext,
     ) -> Result<EndedProgram, ProgramError> {
         let WantedProgram { program, directory, environment, limit, output, rights } = wanted;
-        let mut sandbox = ProgramSandbox::clone(&self.shell.sandbox);
+        let mut sandbox = self.sandbox_for(context.trust);
         sandbox.environment.extend(environment);
         let cancel = context.cancel.clone();
         // Watch the program until all its processes have ended.
@@ -168,13 +169,39 @@ impl ProgramRunner {
         Ok(EndedProgram { end, output: ran.output, notes })
     }
 
+    /// Returns the places that a program can change: all that the sandbox lets it write. `None` if the
+    /// program can do more, because the sandbox is not whole or has a network.
+    pub(super) fn undo_places(&self) -> Option<Vec<UndoPlace>> {
+        let sandbox = &self.shell.sandbox;
+        let is_closed =
+            sandbox.isolation == Isolation::Namespaces && sandbox.opened_hosts().is_none();
+        if !is_closed || !self.files.roots.workspace().keeps_marks() {
+            return None;
+        }
+        let whole = |root: &PathBuf| UndoPlace {
+            root: root.clone(),
+            paths: Vec::new(),
+            trees: vec![PathBuf::new()],
+        };
+        Some(sandbox.writable.iter().filter(|root| root.is_dir()).map(whole).collect())
+    }
+
+    /// Returns the sandbox for a program after text of this trust.
+    fn sandbox_for(&self, trust: Trust) -> ProgramSandbox {
+        let mut sandbox = ProgramSandbox::clone(&self.shell.sandbox);
+        if trust < Trust::Full {
+            sandbox.protection = Arc::new(sandbox.protection.with_instruction_files());
+        }
+        sandbox
+    }
+
     /// Begins to watch a program. Call it before the program starts.
     pub(super) async fn watch_program(
         &self,
         rights: &ProgramRights,
         context: &ToolContext,
     ) -> Result<ProgramWatch, ToolError> {
-        let (sandbox, rights) = (self.shell.sandbox.clone(), rights.clone());
+        let (sandbox, rights) = (self.sandbox_for(context.trust), rights.clone());
         let watch =
             move |workspace: &Workspace| Ok(ProgramWatch::new(&sandbox, &rights, workspace));
         self.files.run_in_workspace(context, watch).await

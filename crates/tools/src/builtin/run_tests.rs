@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::tool::{
-    Caution, Description, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+    Caution, Description, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, UndoPlace,
 };
 use avocet_sandbox::{ProgramRights, SandboxError, SandboxOutput, Workspace, WorkspaceRoots};
 use avocet_supervise::run_blocking;
@@ -92,6 +92,10 @@ impl Tool for RunTests {
 
     async fn caution(&self, _: &RunTestsArguments, _: &ToolContext) -> Caution {
         self.programs.shell.caution_by_isolation()
+    }
+
+    async fn undo_places(&self, _: &RunTestsArguments, _: &ToolContext) -> Option<Vec<UndoPlace>> {
+        self.programs.undo_places()
     }
 
     async fn execute(

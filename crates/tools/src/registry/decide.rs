@@ -3,6 +3,7 @@
 //! ```text
 //! permitted   role, lists, the skill in use                     else: refused (`registry.rs`)
 //! review      the tool's own caution, and the data that leaves
+//! places      that a person can undo (`review.rs`): no question by trust alone
 //! policy      lists, rules, mode (`policy.rs`)                  deny: refused
 //! leaks       a secret, a link that carries data, an unknown host: ask
 //! budget      choices among links that tell too much in this turn: ask (`budget.rs`)
@@ -33,13 +34,15 @@ use std::sync::Arc;
 
 use avocet_protocol::access::{Grant, Rule, Trust};
 use avocet_protocol::model::ToolCall;
-use avocet_protocol::tool::{Leaving, SeenCall, ToolClass, ToolContext, ToolError, WaitRequest};
+use avocet_protocol::tool::{
+    Leaving, Question, SeenCall, ToolClass, ToolContext, ToolError, WaitRequest,
+};
 
 use super::budget::OverBudget;
 use super::{ToolRegistry, is_trusted, policy_case};
 use crate::erased::CallReview;
 use crate::leaks::{self, FoundLeak, KnownHosts};
-use crate::policy::PolicyDecision;
+use crate::policy::{PolicyCase, PolicyDecision};
 use crate::registered::RegisteredTool;
 use crate::rule_policy::{RuledCall, narrow_by_rules};
 use crate::{aliases, approval};
@@ -55,8 +58,9 @@ impl ToolRegistry {
         call: &ToolCall,
         review: &CallReview,
         context: &ToolContext,
+        can_undo: bool,
     ) -> Result<PolicyDecision, ToolError> {
-        let decision = self.decide_call(registered, call, review, context);
+        let decision = self.decide_call(registered, call, review, context, can_undo);
         if context.rules.is_empty() {
             return Ok(decision);
         }
@@ -73,9 +77,11 @@ impl ToolRegistry {
         call: &ToolCall,
         review: &CallReview,
         context: &ToolContext,
+        can_undo: bool,
     ) -> PolicyDecision {
         let tool = &registered.description;
-        let mut decision = self.policy.decide_call(tool, &review.caution, policy_case(context));
+        let case = PolicyCase { can_undo, ..policy_case(context) };
+        let mut decision = self.policy.decide_call(tool, &review.caution, case);
         if decision.rule == Rule::Deny {
             return decision;
         }
@@ -117,9 +123,7 @@ impl ToolRegistry {
         context: &ToolContext,
     ) -> Result<Option<WaitRequest>, ToolError> {
         let PolicyDecision { why, fetched, once_only, .. } = decision;
-        let arguments = registered.validated_arguments(call)?;
-        let question = registered.tool.question(&arguments, context).await?;
-        let question = question.unwrap_or_else(|| approval::plain_question(&arguments));
+        let question = self.question_of_call(registered, call, context).await?;
         let grant = Grant { tool: registered.description.name.clone(), scope: question.scope };
         if !once_only && approval::is_covered(&grant, &context.grants) {
             return Ok(None);
@@ -133,6 +137,32 @@ impl ToolRegistry {
             prompt.text = self.redactor.redact(&prompt.text).into_owned();
         }
         Ok(Some(request))
+    }
+
+    /// Returns `true` if a grant for the session covers the call.
+    pub(super) async fn is_granted(
+        &self,
+        registered: &RegisteredTool,
+        call: &ToolCall,
+        context: &ToolContext,
+    ) -> Result<bool, ToolError> {
+        if context.grants.is_empty() {
+            return Ok(false);
+        }
+        let question = self.question_of_call(registered, call, context).await?;
+        let grant = Grant { tool: registered.description.name.clone(), scope: question.scope };
+        Ok(approval::is_covered(&grant, &context.grants))
+    }
+
+    async fn question_of_call(
+        &self,
+        registered: &RegisteredTool,
+        call: &ToolCall,
+        context: &ToolContext,
+    ) -> Result<Question, ToolError> {
+        let arguments = registered.validated_arguments(call)?;
+        let question = registered.tool.question(&arguments, context).await?;
+        Ok(question.unwrap_or_else(|| approval::plain_question(&arguments)))
     }
 
     /// The approval prompt for an answer that would leak data, or whose links would go above the budget

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use avocet_protocol::access::{PermissionMode, Role, Trust};
+use avocet_protocol::access::Role;
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::session::SESSION_SERVER_PREFIX;
 use avocet_protocol::tool::{Place, ToolSource, ToolSpec, Toolbox};
@@ -114,8 +114,7 @@ impl ToolRegistry {
         place: &Place,
     ) -> Option<String> {
         let registered = self.named_in(tool, Some(session))?;
-        let (role, trust, mode) = (Role::Owner, Trust::Full, PermissionMode::Default);
-        self.why_refused(&registered, PolicyCase { role, place, trust, mode })
+        self.why_refused(&registered, PolicyCase::of_offer(Role::Owner, place))
     }
 
     /// Returns the reason why a session lacks a tool of its servers; `None` for other tools.
@@ -153,7 +152,7 @@ impl ToolRegistry {
         {
             return known.specs.clone();
         }
-        let case = PolicyCase { role, place, trust: Trust::Full, mode: PermissionMode::Default };
+        let case = PolicyCase::of_offer(role, place);
         let tools = entry.session_tools(self);
         let own = tools.values().filter(|one| {
             self.find_named(one.name()).is_none() && self.why_refused(one, case).is_none()

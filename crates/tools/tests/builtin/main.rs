@@ -17,6 +17,7 @@ mod pages;
 mod patches;
 mod programs;
 mod protected;
+mod reviews;
 mod roots;
 mod run_tests;
 mod schedule;

@@ -7,7 +7,7 @@ use avocet_protocol::channel::WEB_CHANNEL;
 use avocet_store::{DATABASE, EraseSubject, ErasedIds};
 use serde_json::Value;
 
-use crate::configuration::{Configuration, MEMORY_FILES};
+use crate::configuration::{Configuration, KEPT_COPIES, MEMORY_FILES};
 
 /// Directories of a workspace for files of messages, results and answers.
 const WORKSPACE_DIRECTORIES: [&str; 2] = ["inbox", "answers"];
@@ -35,6 +35,9 @@ pub(super) fn files_of(
     if channel.as_deref() == Some(TERMINAL) {
         let history = configuration.data_dir.join("terminal.history");
         files.extend(history.is_file().then_some(history));
+    }
+    if channel.is_some() {
+        files.extend(kept_copies(configuration));
     }
     if let EraseSubject::Person(person) = subject {
         files.extend(program_files(configuration, person.sender.as_str()));
@@ -77,6 +80,14 @@ fn memory_files(configuration: &Configuration, ids: &ErasedIds) -> Vec<PathBuf> 
         ids.scopes.iter().any(|scope| text.contains(&format!("# Memory: {scope}")))
     };
     list(&configuration.data_dir.join(MEMORY_FILES)).into_iter().filter(shows_scope).collect()
+}
+
+/// Returns the copies of files whose changes wait for a review. They may have been made from any file of
+/// a workspace. Without them the changes stay.
+fn kept_copies(configuration: &Configuration) -> Vec<PathBuf> {
+    let conversations = fs::read_dir(configuration.data_dir.join(KEPT_COPIES));
+    let conversations = conversations.into_iter().flatten().flatten();
+    conversations.flat_map(|conversation| list(&conversation.path())).collect()
 }
 
 /// Returns the files that a program has uploaded over HTTP, with their descriptions.

@@ -58,6 +58,7 @@ pub(crate) const EFFECTS: &[(&str, ReloadEffect)] = &[
     ("telemetry", Restart),
     ("tools.approval_minutes", Live),
     ("tools.channels", Live),
+    ("tools.ask_last", Live),
     ("tools.choice_bits", Live),
     ("tools.mcp_servers", Live),
     ("tools.policy", Live),

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use avocet_protocol::tool::{
-    Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
+    Caution, Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, UndoPlace,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -36,8 +36,12 @@ impl Tool for GitAdd {
         Description { time_limit: self.0.time_limit(2), ..described }
     }
 
-    async fn caution(&self, arguments: &GitAddArguments, context: &ToolContext) -> Caution {
-        self.0.caution_for_repository(arguments.repository.as_deref(), context).await
+    async fn caution(&self, arguments: &GitAddArguments, _: &ToolContext) -> Caution {
+        self.0.caution_for_repository(arguments.repository.as_deref()).await
+    }
+
+    async fn undo_places(&self, _: &GitAddArguments, _: &ToolContext) -> Option<Vec<UndoPlace>> {
+        self.0.undo_places()
     }
 
     async fn execute(

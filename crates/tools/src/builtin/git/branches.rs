@@ -31,8 +31,8 @@ impl Tool for GitBranches {
         Description { time_limit: self.0.time_limit(1), ..described }
     }
 
-    async fn caution(&self, arguments: &GitBranchesArguments, context: &ToolContext) -> Caution {
-        self.0.caution_for_repository(arguments.repository.as_deref(), context).await
+    async fn caution(&self, arguments: &GitBranchesArguments, _: &ToolContext) -> Caution {
+        self.0.caution_for_repository(arguments.repository.as_deref()).await
     }
 
     async fn execute(

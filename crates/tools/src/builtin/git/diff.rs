@@ -41,8 +41,8 @@ impl Tool for GitDiff {
         Description { time_limit: self.0.time_limit(2), ..described }
     }
 
-    async fn caution(&self, arguments: &GitDiffArguments, context: &ToolContext) -> Caution {
-        self.0.caution_for_repository(arguments.repository.as_deref(), context).await
+    async fn caution(&self, arguments: &GitDiffArguments, _: &ToolContext) -> Caution {
+        self.0.caution_for_repository(arguments.repository.as_deref()).await
     }
 
     async fn execute(

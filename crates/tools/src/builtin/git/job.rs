@@ -45,9 +45,9 @@ impl Tool for JobBranchTool {
         }
     }
 
-    async fn caution(&self, _: &BranchArguments, context: &ToolContext) -> Caution {
+    async fn caution(&self, _: &BranchArguments, _: &ToolContext) -> Caution {
         match &self.0 {
-            Some(git) => git.caution_for_repository(None, context).await,
+            Some(git) => git.caution_for_repository(None).await,
             None => Caution::Never,
         }
     }
@@ -160,9 +160,9 @@ impl Tool for JobCommitsTool {
         }
     }
 
-    async fn caution(&self, _: &CommitsArguments, context: &ToolContext) -> Caution {
+    async fn caution(&self, _: &CommitsArguments, _: &ToolContext) -> Caution {
         match &self.0 {
-            Some(git) => git.caution_for_repository(None, context).await,
+            Some(git) => git.caution_for_repository(None).await,
             None => Caution::Never,
         }
     }

@@ -43,8 +43,8 @@ impl Tool for GitLog {
         Description { time_limit: self.0.time_limit(1), ..described }
     }
 
-    async fn caution(&self, arguments: &GitLogArguments, context: &ToolContext) -> Caution {
-        self.0.caution_for_repository(arguments.repository.as_deref(), context).await
+    async fn caution(&self, arguments: &GitLogArguments, _: &ToolContext) -> Caution {
+        self.0.caution_for_repository(arguments.repository.as_deref()).await
     }
 
     async fn execute(

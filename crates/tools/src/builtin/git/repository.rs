@@ -4,8 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::access::Trust;
-use avocet_protocol::tool::{Caution, ToolContext, ToolError};
+use avocet_protocol::tool::{Caution, ToolContext, ToolError, UndoPlace};
 use avocet_sandbox::{GitPlace, GitRepository, ProgramRights, Workspace, WorkspaceRoots};
 
 use crate::approval::one_line;
@@ -127,14 +126,7 @@ impl WorkspaceGit {
     }
 
     /// The caution for git in a repository: an untrusted repository might exploit git.
-    pub(super) async fn caution_for_repository(
-        &self,
-        repository: Option<&str>,
-        context: &ToolContext,
-    ) -> Caution {
-        if context.trust < Trust::Full {
-            return Caution::Always;
-        }
+    pub(super) async fn caution_for_repository(&self, repository: Option<&str>) -> Caution {
         match self.find_repository(repository).await {
             Ok(GitRepository { untrusted: Some(path), .. }) => Caution::Because(format!(
                 "{} of this repository is untrusted; its filters and hooks do not run (`avocet \
@@ -144,6 +136,11 @@ impl WorkspaceGit {
             // A lookup error appears again when the tool runs.
             Ok(_) | Err(_) => self.programs.shell.caution_by_isolation(),
         }
+    }
+
+    /// See [`Tool::undo_places`](avocet_protocol::tool::Tool::undo_places).
+    pub(super) fn undo_places(&self) -> Option<Vec<UndoPlace>> {
+        self.programs.undo_places()
     }
 
     /// The repository that git would use.

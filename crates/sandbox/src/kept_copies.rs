@@ -1,0 +1,328 @@
+//! Copies of files that calls may change before a person is asked, so that the person can undo the
+//! changes.
+//!
+//! ```text
+//! begin_changes   before a call: copies what the call can change
+//! end_changes     after it: notes what it has changed
+//!   ... further calls of the turn
+//! list_changes    for the question at the end of the turn
+//! undo_changes | forget_copies
+//! ```
+//!
+//! **Conversations.** The copies belong to a conversation, not to a turn. If a turn ends without its
+//! question, because a person stops it or the model fails, the next answer of the conversation asks
+//! about its changes, too.
+//!
+//! **The index** (`kept_copies/index.rs`) has the state before of each path that may change, and the
+//! state after of each that has. It is replaced as a whole, after the copies that it names. So a crash
+//! leaves either index. `pending` in it names the places of a call that has begun. If the process dies
+//! during the call, the places are compared at the next use, and their differences count as changes.
+//!
+//! **Others work in the same directories.** The state before is read again at the begin of each call,
+//! and the differences are noted at its end, so changes by others between the calls are no changes of
+//! the conversation. While a program runs, the paths that other conversations change with file tools are
+//! noted and left out, and so are those that an undo restores; a second program that is to be reviewed has to be asked about. What a program that
+//! needs no review, or a person, changes at the same moment counts as changed by the first. The question
+//! shows it. A path that was changed again after the question stays as it is when a person
+//! undoes the rest.
+//!
+//! **Undo restores bytes**, permissions, time of change and marks of trust. It removes new entries
+//! first, the deepest first, and makes the old ones afterwards.
+//!
+//! **What cannot be kept** is an error before the call, which then needs an approval: too many files,
+//! too many bytes, or an entry that is neither a file, a directory nor a link.
+
+mod index;
+mod restore;
+mod state;
+mod window;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::ignore_result;
+use avocet_protocol::tool::UndoPlace;
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use parking_lot::Mutex;
+
+use crate::digest_bytes;
+use crate::file_trust::INBOX;
+use index::{KeptIndex, KeptPath};
+use state::{PathState, list_below, read_small_text};
+use window::{OpenWindows, is_within};
+
+pub use window::ChangeWindow;
+
+/// Directories of a workspace into which the daemon itself writes new files at any time: those that come
+/// with messages, and long answers. New files there count as nobody's changes.
+const DAEMON_WRITES: [&str; 2] = [INBOX, "answers"];
+/// Entries that the copies of a conversation cover.
+const MOST_ENTRIES: usize = 30_000;
+/// Bytes that the copies of a conversation have.
+const MOST_BYTES: u64 = 128 * 1024 * 1024;
+
+/// The reason why no copies can be kept, phrased to follow "I cannot undo it, because".
+#[derive(Debug, thiserror::Error)]
+pub enum KeepError {
+    /// There are more entries than are kept.
+    #[error("the directory has more than {MOST_ENTRIES} files")]
+    TooMany,
+    /// The files have more bytes than are kept.
+    #[error("the files have more than {} MiB", MOST_BYTES / 1024 / 1024)]
+    TooLarge,
+    /// The entry cannot be copied.
+    #[error("{} is neither a file, a directory nor a link with a name in UTF-8", .0.display())]
+    Special(PathBuf),
+    /// A program of another conversation may be changing the same files.
+    #[error("a program of another conversation is running in the same directory")]
+    Busy,
+    /// The system refused.
+    #[error("no copy could be kept: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A path that a conversation has changed, with the texts for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedPath {
+    /// The directory that the path is in.
+    pub root: PathBuf,
+    /// The path from there.
+    pub path: PathBuf,
+    /// The state before.
+    pub before: ShownState,
+    /// The present state.
+    pub after: ShownState,
+}
+
+/// The state of a path, as far as a person sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ShownState {
+    /// Nothing is there.
+    Absent,
+    /// A directory.
+    Directory,
+    /// A link with this target.
+    Link(String),
+    /// A file with this text.
+    Text(String),
+    /// A file that is long, or not text: its bytes and the beginning of its SHA-256.
+    Bytes(u64, String),
+}
+
+/// The outcome of undoing the changes of a conversation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UndoneChanges {
+    /// The restored paths.
+    pub restored: Vec<PathBuf>,
+    /// The paths that stay as they are, because somebody else has changed them again.
+    pub left: Vec<PathBuf>,
+    /// The paths that could not be restored, each with the error.
+    pub failed: Vec<(PathBuf, String)>,
+}
+
+/// The copies of all conversations, in one directory.
+#[derive(Debug)]
+pub struct KeptCopies {
+    directory: PathBuf,
+    own: Vec<PathBuf>,
+    /// The conversations with copies, by the names of their directories.
+    open: Mutex<BTreeSet<String>>,
+    windows: OpenWindows,
+}
+
+impl KeptCopies {
+    /// Opens the directory of the copies. It is made for the first copy. `own` are the daemon's files and
+    /// directories, which no call can change. So nothing in them is copied.
+    #[must_use]
+    pub fn open(directory: PathBuf, own: Vec<PathBuf>) -> Self {
+        let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
+        let open = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let windows = OpenWindows::default();
+        Self { open: Mutex::new(open.collect()), directory, own, windows }
+    }
+
+    /// Returns `true` if a conversation has copies, and so perhaps changes.
+    #[must_use]
+    pub fn has_copies(&self, session: &SessionId) -> bool {
+        let open = self.open.lock();
+        !open.is_empty() && open.contains(&directory_name(session))
+    }
+
+    /// Keeps copies before a call. The caller holds the window, if there is one, until it has called
+    /// [`Self::end_changes`]. This blocks.
+    ///
+    /// # Errors
+    /// [`KeepError`]. The call must not change anything then.
+    pub fn begin_changes(
+        &self,
+        session: &SessionId,
+        places: &[UndoPlace],
+    ) -> Result<Option<Arc<ChangeWindow>>, KeepError> {
+        let name = directory_name(session);
+        let with_trees = places.iter().filter(|place| !place.trees.is_empty());
+        let roots: Vec<PathBuf> = with_trees.map(|place| place.root.clone()).collect();
+        let window = if roots.is_empty() {
+            None
+        } else {
+            Some(self.windows.open_window(&name, roots).ok_or(KeepError::Busy)?)
+        };
+        let directory = self.directory.join(&name);
+        index::create_private_directory(&directory)?;
+        self.open.lock().insert(name);
+        let mut index = KeptIndex::read(&directory)?;
+        self.note_pending(session, &mut index)?;
+        let mut pending = Vec::new();
+        for place in places {
+            pending.push(index.keep_place(&directory, place, &self.own)?);
+        }
+        index.pending = pending;
+        index.write(&directory)?;
+        Ok(window)
+    }
+
+    /// Notes that a call changes these absolute paths. They are no changes of a program that another
+    /// conversation is running.
+    pub fn note_paths(&self, session: &SessionId, paths: &[String]) {
+        self.windows.note_paths(&directory_name(session), paths);
+    }
+
+    /// Notes the changes of the call that has begun last. This blocks.
+    ///
+    /// # Errors
+    /// [`KeepError`]. The changes are noted at the next use then.
+    pub fn end_changes(&self, session: &SessionId) -> Result<(), KeepError> {
+        let directory = self.directory.join(directory_name(session));
+        let mut index = KeptIndex::read(&directory)?;
+        if index.pending.is_empty() {
+            return Ok(());
+        }
+        self.note_pending(session, &mut index)?;
+        Ok(index.write(&directory)?)
+    }
+
+    /// Returns the paths that the conversation has changed, in order. This blocks.
+    ///
+    /// # Errors
+    /// [`KeepError`] if a path or a copy cannot be read.
+    pub fn list_changes(&self, session: &SessionId) -> Result<Vec<ChangedPath>, KeepError> {
+        let directory = self.directory.join(directory_name(session));
+        let mut index = KeptIndex::read(&directory)?;
+        self.note_pending(session, &mut index)?;
+        let mut changes = Vec::new();
+        for root in index.roots() {
+            let opened = open_root(&root)?;
+            for (path, kept) in index.paths_of_root_mut(&root) {
+                if kept.after.is_none() {
+                    continue;
+                }
+                let now = PathState::read(&opened, path, kept.after.as_ref())?;
+                if now.is_same(&kept.before) {
+                    kept.after = None;
+                    continue;
+                }
+                let before = kept.before.show_state(|number| {
+                    read_small_text(fs::File::open(index::copy_path(&directory, number))?)
+                })?;
+                let after = now.show_state(|_| read_small_text(opened.open(path)?.into_std()))?;
+                kept.after = Some(now);
+                changes.push(ChangedPath { root: root.clone(), path: path.clone(), before, after });
+            }
+        }
+        index.write(&directory)?;
+        Ok(changes)
+    }
+
+    /// Restores the paths that the conversation has changed, and forgets the copies unless a path could
+    /// not be restored. This blocks.
+    ///
+    /// # Errors
+    /// [`KeepError`] if the copies cannot be read; nothing is restored then.
+    pub fn undo_changes(&self, session: &SessionId) -> Result<UndoneChanges, KeepError> {
+        let directory = self.directory.join(directory_name(session));
+        let mut index = KeptIndex::read(&directory)?;
+        self.note_pending(session, &mut index)?;
+        let changed = index.paths.iter().filter(|(_, kept)| kept.after.is_some());
+        let changed = changed.map(|((root, path), _)| root.join(path).display().to_string());
+        self.note_paths(session, &changed.collect::<Vec<_>>());
+        let undone = restore::restore_changes(&directory, &index)?;
+        if undone.failed.is_empty() {
+            self.forget_copies(session);
+        }
+        Ok(undone)
+    }
+
+    /// Forgets the copies of a conversation: its changes stay. This blocks.
+    pub fn forget_copies(&self, session: &SessionId) {
+        if !self.has_copies(session) {
+            return;
+        }
+        let name = directory_name(session);
+        ignore_result(
+            fs::remove_dir_all(self.directory.join(&name)),
+            "the next answer of the conversation asks about the changes again",
+        );
+        self.open.lock().remove(&name);
+    }
+
+    /// Notes the changes at the places of the call that has begun last.
+    fn note_pending(&self, session: &SessionId, index: &mut KeptIndex) -> Result<(), KeepError> {
+        let by_others = self.windows.paths_by_others(&directory_name(session));
+        for place in std::mem::take(&mut index.pending) {
+            let root = open_root(&place.root)?;
+            let mut paths: BTreeSet<PathBuf> = place.paths.iter().cloned().collect();
+            for tree in &place.trees {
+                let below = |path: &Path| path.starts_with(tree);
+                let known =
+                    index.paths.keys().filter(|(kept, path)| *kept == place.root && below(path));
+                paths.extend(known.map(|(_, path)| path.clone()));
+                let now = list_below(&root, &place.root, tree, &self.own)?;
+                // A message may have come, or a long answer.
+                let is_new =
+                    |path: &PathBuf| !index.paths.contains_key(&(place.root.clone(), path.clone()));
+                let is_of_daemon =
+                    |path: &PathBuf| DAEMON_WRITES.iter().any(|one| path.starts_with(one));
+                paths.extend(now.into_iter().filter(|path| !(is_of_daemon(path) && is_new(path))));
+            }
+            if !by_others.is_empty() {
+                paths.retain(|path| {
+                    let whole = place.root.join(path);
+                    !by_others.iter().any(|one| is_within(one, &whole))
+                });
+            }
+            for path in paths {
+                let key = (place.root.clone(), path);
+                let kept = index.paths.get(&key);
+                let before = kept.map_or(&PathState::Absent, |kept| &kept.before);
+                let last = kept.and_then(|kept| kept.after.as_ref()).unwrap_or(before);
+                let now = PathState::read(&root, &key.1, Some(last))?;
+                let after = (!now.is_same(before)).then_some(now);
+                match index.paths.get_mut(&key) {
+                    Some(kept) => kept.after = after,
+                    None if after.is_some() => {
+                        index.paths.insert(key, KeptPath { before: PathState::Absent, after });
+                    }
+                    None => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn open_root(root: &Path) -> io::Result<Dir> {
+    Dir::open_ambient_dir(root, ambient_authority())
+}
+
+/// The name of a conversation's directory: nothing in the file system is named by an id.
+fn directory_name(session: &SessionId) -> String {
+    digest_bytes(session.as_str().as_bytes())[..32].to_owned()
+}
+
+#[cfg(test)]
+#[path = "kept_copies_tests.rs"]
+mod tests;
