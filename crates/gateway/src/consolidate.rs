@@ -21,9 +21,11 @@ impl RunMethod for ConsolidateRequest {
         match consolidate.consolidate(&request).await {
             Ok(reports) => Reply::with_whole(&reports),
             Err(ConsolidateError::Log(error)) => Err(unavailable(error)),
-            Err(refused @ (ConsolidateError::Budget(_) | ConsolidateError::Runs(_))) => {
-                Err(RpcError::new(RpcError::CONFLICT, refused.to_string()))
-            }
+            Err(
+                refused @ (ConsolidateError::Budget(_)
+                | ConsolidateError::Runs(_)
+                | ConsolidateError::Stopped),
+            ) => Err(RpcError::new(RpcError::CONFLICT, refused.to_string())),
         }
     }
 }

@@ -153,7 +153,11 @@ impl ConsolidationTimer {
             match self.work.consolidate_due(scope).await {
                 Ok(report) => report,
                 Err(ConsolidateError::Log(error)) => return Err(error),
-                Err(why @ (ConsolidateError::Budget(_) | ConsolidateError::Runs(_))) => {
+                Err(
+                    why @ (ConsolidateError::Budget(_)
+                    | ConsolidateError::Runs(_)
+                    | ConsolidateError::Stopped),
+                ) => {
                     tracing::info!(%scope, %why, "memories are not consolidated now");
                     return Ok(DueRun::DayIsOver);
                 }

@@ -44,7 +44,7 @@ use avocet_protocol::memory::{
 use avocet_protocol::model::{Delta, Message, Model, ModelRequest, Spent, estimated_tokens};
 use avocet_protocol::store::{
     ChangedMemory, ConsolidationEnd, ConsolidationState, Consolidations, EditRefused, Memory,
-    MemoryEdit, MemoryScope, NewConsolidation, Purpose, StoreError, UpkeepBudget,
+    MemoryEdit, MemoryScope, NewConsolidation, Purpose, StopAll, StoreError, UpkeepBudget,
 };
 use jiff::tz::TimeZone;
 use parking_lot::Mutex;
@@ -70,6 +70,10 @@ const RELATED: u32 = 5;
 const LINE_TOKENS: u64 = 20;
 /// The timeout of a request. The limits of the provider are usually shorter.
 const TIMEOUT: Duration = Duration::from_mins(10);
+/// The time between two looks at the stop while a model answers.
+const LOOK: Duration = Duration::from_secs(1);
+/// The reason of a run that was stopped.
+const STOPPED: &str = "an owner has stopped everything";
 
 /// Marks around untrusted texts in requests.
 pub trait MarkUntrusted: fmt::Debug + Send + Sync {
@@ -89,6 +93,8 @@ pub struct ConsolidatorParts {
     pub budget: Arc<dyn UpkeepBudget>,
     pub marks: Arc<dyn MarkUntrusted>,
     pub clock: Arc<dyn Clock>,
+    /// An owner's stop of everything: no run begins, and a running one ends without a change.
+    pub stop: Arc<dyn StopAll>,
     /// The zone of the dates.
     pub zone: TimeZone,
 }
@@ -184,7 +190,10 @@ impl MemoryConsolidator {
         effect: RunEffect,
         most_runs: u32,
     ) -> Result<ConsolidationReport, ConsolidateError> {
-        let ConsolidatorParts { log, model, budget, clock, .. } = &self.parts;
+        let ConsolidatorParts { log, model, budget, clock, stop, .. } = &self.parts;
+        if stop.current_stop().is_some() {
+            return Err(ConsolidateError::Stopped);
+        }
         let memories = self.collect_memories(scope).await?;
         let nothing =
             ConsolidationReport { scope: scope.clone(), shown: 0, edits: Vec::new(), error: None };
@@ -285,20 +294,33 @@ impl MemoryConsolidator {
                 keep(lost);
             }
         };
-        let asked = within(clock.as_ref(), TIMEOUT, model.complete(&request, &deltas)).await;
+        let asked = within(clock.as_ref(), TIMEOUT, model.complete(&request, &deltas));
+        let asked = tokio::select! {
+            biased;
+            () = self.wait_for_stop() => None,
+            asked = asked => Some(asked),
+        };
         let answer = match asked {
-            Ok(Ok(reply)) => {
+            None => Err(STOPPED.to_owned()),
+            Some(Ok(Ok(reply))) => {
                 reply.spent.iter().for_each(keep);
                 Ok(reply.text)
             }
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => {
+            Some(Ok(Err(error))) => Err(error.to_string()),
+            Some(Err(_)) => {
                 Err(format!("{} did not answer within {} s", model.name(), TIMEOUT.as_secs()))
             }
         };
         let spent = spent.into_inner();
         budget.record(Purpose::Consolidation, &spent).await?;
         Ok(answer)
+    }
+
+    /// Waits until an owner stops everything.
+    async fn wait_for_stop(&self) {
+        while self.parts.stop.current_stop().is_none() {
+            self.parts.clock.sleep(LOOK).await;
+        }
     }
 
     fn model_request(

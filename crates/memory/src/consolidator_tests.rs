@@ -1,6 +1,8 @@
 use avocet_protocol::ids::ConsolidationId;
 use avocet_protocol::model::{ModelError, ModelFacts, Price};
-use avocet_protocol::store::{Memories, MemoryAuthor, Query as _, ScopeFilter, UsageBy};
+use avocet_protocol::store::{
+    Actor, Memories, MemoryAuthor, Query as _, ScopeFilter, StopAll as _, UsageBy,
+};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{ManualClock, START, Scripted, ScriptedModel};
@@ -80,6 +82,7 @@ impl ConsolidatorHarness {
             budget: budget.clone(),
             marks: Arc::new(PlainMarks),
             clock: clock.clone(),
+            stop: store.clone(),
             zone: TimeZone::UTC,
         };
         let consolidator = MemoryConsolidator::new(parts, limits);
@@ -298,4 +301,33 @@ async fn consolidate_bounds_memories_and_tokens_of_a_run() {
     harness.remember("blue dog").await;
     let shown = async || harness.run(false).await[0].shown;
     assert_eq!((shown().await, shown().await), (1, 1), "the first always fits");
+}
+
+#[tokio::test]
+async fn consolidate_ends_without_a_change_when_an_owner_stops_everything() {
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let answer = Scripted::says(r#"{"actions":[]}"#);
+    let model = Scripted::When(gate, Box::new(answer));
+    let harness = ConsolidatorHarness::new(vec![model]).await;
+    harness.remember("Ben drinks coffee").await;
+    let stop_while_asked = async {
+        while harness.model.requests().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        harness.store.stop_all(&Actor::Process, None).await.unwrap();
+        loop {
+            harness.clock.advance(Duration::from_secs(1));
+            tokio::task::yield_now().await;
+        }
+    };
+    let reports = tokio::select! {
+        reports = harness.run(false) => reports,
+        () = stop_while_asked => unreachable!(),
+    };
+    assert_eq!(reports[0].error.as_deref(), Some("an owner has stopped everything"));
+    let due = harness.consolidator.consolidate_due(&MemoryScope::Everyone).await;
+    assert_eq!(due, Err(ConsolidateError::Stopped));
+    assert_eq!(harness.model.requests().len(), 1);
+    harness.store.resume_all(&Actor::Process).await.unwrap();
+    assert_eq!(harness.store.backlogs().await.unwrap().len(), 1, "to be repeated");
 }

@@ -5,6 +5,7 @@
 //! end each turn     with its sub-agents, and a notice to its chat             one transaction each
 //! signal it         its work is dropped, and with it its tools and programs
 //! kill              the programs in the background
+//! no consolidation  a running one sees the row, and ends without a change (`memory/consolidator.rs`)
 //! ```
 //!
 //! **The row comes first**, so that nothing begins while the turns are ended. A process that dies in

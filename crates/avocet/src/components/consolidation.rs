@@ -90,6 +90,7 @@ pub(crate) fn make_consolidator(
         budget: open_meter(settings, store, clock),
         marks: Arc::new(RequestMarks(Marks::new(uuid::Uuid::new_v4().as_u64_pair().0))),
         clock: clock.clone(),
+        stop: store.clone(),
         zone: TimeZone::system(),
     };
     let limits = ConsolidatorLimits {

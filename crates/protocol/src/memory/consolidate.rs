@@ -105,6 +105,9 @@ pub enum ConsolidateError {
     /// The runs of the day are used up.
     #[error("the {0} runs of this day are used up")]
     Runs(u32),
+    /// An owner has stopped everything.
+    #[error("an owner has stopped everything; `avocet resume --all` lets it go on")]
+    Stopped,
     /// The log failed.
     #[error(transparent)]
     Log(#[from] StoreError),
