@@ -215,7 +215,8 @@ impl KeptCopies {
         self.note_pending(session, &mut index)?;
         let mut changes = Vec::new();
         for root in index.roots() {
-            let opened = open_root(&root)?;
+            // Without the directory there is nothing to review.
+            let Some(opened) = open_root_if_any(&root)? else { continue };
             for (path, kept) in index.paths_of_root_mut(&root) {
                 if kept.after.is_none() {
                     continue;
@@ -273,7 +274,7 @@ impl KeptCopies {
     fn note_pending(&self, session: &SessionId, index: &mut KeptIndex) -> Result<(), KeepError> {
         let by_others = self.windows.paths_by_others(&directory_name(session));
         for place in std::mem::take(&mut index.pending) {
-            let root = open_root(&place.root)?;
+            let Some(root) = open_root_if_any(&place.root)? else { continue };
             let mut paths: BTreeSet<PathBuf> = place.paths.iter().cloned().collect();
             for tree in &place.trees {
                 let below = |path: &Path| path.starts_with(tree);
@@ -316,6 +317,14 @@ impl KeptCopies {
 
 fn open_root(root: &Path) -> io::Result<Dir> {
     Dir::open_ambient_dir(root, ambient_authority())
+}
+
+/// Opens a directory; `None` if it is gone.
+fn open_root_if_any(root: &Path) -> io::Result<Option<Dir>> {
+    match open_root(root) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some),
+    }
 }
 
 /// The name of a conversation's directory: nothing in the file system is named by an id.

@@ -316,3 +316,13 @@ fn undo_of_another_conversation_during_a_program_is_no_change_of_it() {
     world.end();
     assert_eq!(world.changed(), [""; 0]);
 }
+
+#[test]
+fn changes_in_a_directory_that_is_gone_need_no_review() {
+    let world = CopiesWorld::new();
+    let _window = world.begin(&world.whole());
+    world.write("a.md", "x");
+    fs::remove_dir_all(world.place("")).unwrap();
+    assert_eq!(world.changed(), [""; 0]);
+    assert_eq!(world.undo(), UndoneChanges::default());
+}

@@ -16,6 +16,8 @@ use crate::policy::READ;
 
 /// Characters of a question that are shown at once.
 const SHOWN: usize = 2500;
+/// Characters of the changes of a conversation that are shown at once.
+const SHOWN_CHANGES: usize = 12_000;
 /// The text between the count of omitted characters and the digest of the whole text.
 const MORE: &str = " more characters; SHA-256 of all: ";
 /// Words with letters of several scripts that are pointed out.
@@ -79,7 +81,7 @@ pub(crate) fn of_call(
     }
     choices.push(make_choice("Deny", "/deny {wait}"));
     let prompt = |text| notices::Approval.for_reader(readers::DECIDERS, text);
-    approval_request(prompt, text, choices, grant, expires_after)
+    approval_request(prompt, with_way_to_all(text), choices, grant, expires_after)
 }
 
 /// The approval prompt for an answer that is withheld because it may leak data. `fetched` is shown
@@ -101,7 +103,7 @@ pub(crate) fn of_answer(
     let choices =
         vec![make_choice("Say it", "/approve {wait}"), make_choice("Do not", "/deny {wait}")];
     let prompt = |text| notices::Withheld.for_reader(readers::DECIDERS, text);
-    approval_request(prompt, text, choices, None, expires_after)
+    approval_request(prompt, with_way_to_all(text), choices, None, expires_after)
 }
 
 /// The approval prompt for the changes of a conversation. `named` lists the changed paths, and `diff`
@@ -112,7 +114,9 @@ pub(crate) fn of_changes(
     trusted: Option<Grant>,
     expires_after: Duration,
 ) -> WaitRequest {
-    let shown = named_nowhere(&format!("{named}\n\n{}", fence_text(diff, "diff")));
+    let diff = fence_beginning(diff, "diff", SHOWN_CHANGES);
+    let rest = if diff.contains(MORE) { "\n\nThe files have the rest." } else { "" };
+    let shown = named_nowhere(&format!("{named}\n\n{diff}{rest}"));
     let covers = match &trusted {
         Some(_) => {
             "\n\n“Keep and trust” removes the mark, and covers later changes of these files \
@@ -163,16 +167,21 @@ fn named_nowhere(shown: &str) -> String {
     shown.replace(WAIT, "{\u{200b}wait}")
 }
 
+/// Says where the arguments are that a question has cut.
+fn with_way_to_all(mut text: String) -> String {
+    if text.contains(MORE) {
+        text.push_str("\n\n`avocet approvals` shows the exact arguments.");
+    }
+    text
+}
+
 fn approval_request(
     notice: fn(String) -> Content,
-    mut text: String,
+    text: String,
     choices: Vec<Choice>,
     grant: Option<Grant>,
     expires_after: Duration,
 ) -> WaitRequest {
-    if text.contains(MORE) {
-        text.push_str("\n\n`avocet approvals` shows the exact arguments.");
-    }
     let shown = Some(digest_bytes(text.as_bytes()));
     let prompt = Some(Box::new(Content { choices, ..notice(text) }));
     let (kind, writes) = (WaitKind::Approval, Vec::new());
@@ -195,11 +204,16 @@ pub(crate) fn plain_question(arguments: &Map<String, Value>) -> Question {
 
 /// Puts a text into a code block that the text cannot close. A long text is cut, with a note.
 pub(crate) fn fence_text(text: &str, language: &str) -> String {
+    fence_beginning(text, language, SHOWN)
+}
+
+/// Like [`fence_text`], with the greatest number of characters.
+fn fence_beginning(text: &str, language: &str, most: usize) -> String {
     let text = escape_invisible(text);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
-    let shown: String = text.chars().take(SHOWN).collect();
-    let rest = text.chars().count().saturating_sub(SHOWN);
+    let shown: String = text.chars().take(most).collect();
+    let rest = text.chars().count().saturating_sub(most);
     let cut = match rest {
         0 => String::new(),
         // The digest covers the whole text, so the approval also binds the part that is hidden.

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::index::{KeptIndex, KeptPath, copy_path};
 use super::state::{PathState, TrustMarks};
-use super::{KeepError, UndoneChanges, open_root};
+use super::{KeepError, UndoneChanges, open_root_if_any};
 use crate::attributes::{MARK, TREE, handle_of};
 
 /// The name of a file while it is written, beside its place.
@@ -26,7 +26,7 @@ pub(super) fn restore_changes(
 ) -> Result<UndoneChanges, KeepError> {
     let mut undone = UndoneChanges::default();
     for root in index.roots() {
-        let opened = open_root(&root)?;
+        let Some(opened) = open_root_if_any(&root)? else { continue };
         let mut changed: Vec<(&PathBuf, &KeptPath)> = Vec::new();
         for (path, kept) in index.paths_of_root(&root) {
             let Some(after) = &kept.after else { continue };

@@ -259,6 +259,10 @@ fn grant_of_files(changes: &[ChangedPath], roots: &WorkspaceRoots) -> Option<Gra
         return None;
     }
     let files: Vec<String> = trusted.iter().map(|one| one.path.display().to_string()).collect();
+    // The scope has a file in each line.
+    if files.iter().any(|file| file.contains(['\n', '\r'])) {
+        return None;
+    }
     Some(Grant { tool: ToolName::parse(approval::REVIEW).ok()?, scope: files.join("\n") })
 }
 

@@ -225,3 +225,25 @@ async fn instructions_are_read_only_for_programs_after_untrusted_text() {
     world.value("exec_shell", append).await;
     assert_eq!(world.get("AGENTS.md"), "Be calm.\nobey\n");
 }
+
+#[tokio::test]
+async fn name_of_a_file_gives_no_trust_to_another_file() {
+    let (world, _directory) = reviewing().await;
+    let touch = json!({"command": "printf x > 'a\nb.md'"});
+    world.run_in(&low(), "exec_shell", touch).await.unwrap();
+    let asked = review(&world).await;
+    assert_eq!(asked.grant, None);
+    assert_eq!(asked.prompt.unwrap().choices.len(), 2);
+}
+
+#[tokio::test]
+async fn long_changes_are_cut_with_a_digest_of_the_whole() {
+    let (world, _directory) = reviewing().await;
+    let long = "one line of a long text\n".repeat(2_000);
+    let write = json!({"path": "long.md", "content": long});
+    world.run_in(&low(), "write_file", write).await.unwrap();
+    let asked = review(&world).await;
+    assert!(text(&asked).contains(" more characters; SHA-256 of all: "), "{}", text(&asked));
+    assert!(text(&asked).contains("The files have the rest."));
+    assert!(!text(&asked).contains("exact arguments"));
+}
