@@ -121,11 +121,8 @@ impl AgentLoop {
             self.end_unapproved_review(&turn, &context, turn_context, trust).await;
             if let Some(text) = withheld::released_answer(&turn) {
                 let step_context = step_context(&turn, turn_context, &context, trust);
-                if self.needs_review(&turn, &text, &step_context).await {
-                    // The text is part of the answer already.
-                    let calls = vec![withheld::review_call(String::new())];
-                    let reply = ModelReply { calls, ..ModelReply::default() };
-                    self.record_step(&mut turn, reply, trust, usage.meter).await?;
+                // The text is part of the answer already.
+                if self.record_review(&mut turn, &step_context, usage.meter).await? {
                     continue;
                 }
                 return Ok(TurnEnd::Answered(answer_of_last_step(&turn, text, trust)));
@@ -147,15 +144,23 @@ impl AgentLoop {
                 JobStep::End(text) => (ModelReply { text, ..ModelReply::default() }, None),
                 JobStep::Call(call) => (ModelReply::default(), Some(vec![call])),
                 JobStep::AskModel => {
-                    if let Some(notice) = self.limit_reached(&turn, began) {
-                        return failed(&turn, NoAnswer::Limit(notice));
-                    }
-                    match self.ask(&mut context, &turn, turn_context, usage).await {
+                    let asked = match self.limit_reached(&turn, began) {
+                        Some(notice) => Err(NoAnswer::Limit(notice)),
+                        None => self.ask(&mut context, &turn, turn_context, usage).await,
+                    };
+                    match asked {
                         Ok(reply) => {
                             let calls = further_calls(&turn, &reply);
                             (reply, calls)
                         }
-                        Err(no_answer) => return failed(&turn, no_answer),
+                        Err(NoAnswer::Log(error)) => return Err(error),
+                        Err(no_answer) => {
+                            let step_context = step_context(&turn, turn_context, &context, trust);
+                            if self.record_review(&mut turn, &step_context, usage.meter).await? {
+                                continue;
+                            }
+                            return failed(&turn, no_answer);
+                        }
                     }
                 }
             };
@@ -226,6 +231,23 @@ impl AgentLoop {
         Ok(None)
     }
 
+    /// Records a step that waits for the review of changes, if there are any. The turn goes on after the
+    /// review, and ends as it would have ended before.
+    async fn record_review(
+        &self,
+        turn: &mut TurnRecord,
+        step_context: &StepContext<'_>,
+        meter: &UsageMeter,
+    ) -> Result<bool, StoreError> {
+        let needs_review = self.needs_review(turn, "", step_context).await;
+        if needs_review {
+            let calls = vec![withheld::review_call(String::new())];
+            let reply = ModelReply { calls, ..ModelReply::default() };
+            self.record_step(turn, reply, step_context.trust, meter).await?;
+        }
+        Ok(needs_review)
+    }
+
     /// Records a reply as the next step of the turn.
     async fn record_step(
         &self,
@@ -235,7 +257,8 @@ impl AgentLoop {
         meter: &UsageMeter,
     ) -> Result<(), StoreError> {
         let number = next_step(turn);
-        if !reply.calls.iter().all(job_steps::is_job_call) {
+        let is_own = |call: &ToolCall| job_steps::is_job_call(call) || withheld::is_withheld(call);
+        if !reply.calls.iter().all(is_own) {
             reply.calls.truncate(self.limits.turn.calls_left(&turn.steps));
         }
         let (usage, ending) = (reply.usage(), ending_of(&reply));

@@ -445,16 +445,20 @@ async fn changes_are_reviewed_before_the_answer() {
 }
 
 #[tokio::test]
-async fn changes_of_a_turn_without_an_answer_are_reviewed_before_the_next_answer() {
+async fn changes_of_a_turn_without_an_answer_are_reviewed_before_its_end() {
     let change = Scripted::calls(&[("change", json!({}))]);
-    let (model, detail) = ("openai/gpt".to_owned(), "no".into());
-    let error = Scripted::Error(ModelError::Unauthorized { model, detail });
-    let harness = AgentHarness::new(vec![change, error, Scripted::says("hi")]).await;
-    let end = harness.turn("change it").await;
-    assert!(matches!(end, TurnEnd::Failed(_)), "{end:?}");
-    harness.fail("no key").await;
-    let CallWait { request, .. } = waiting(&harness.turn("hello").await);
+    let error = || {
+        let (model, detail) = ("openai/gpt".to_owned(), "no".into());
+        Scripted::Error(ModelError::Unauthorized { model, detail })
+    };
+    let harness = AgentHarness::new(vec![change, error(), error()]).await;
+    let CallWait { call, request } = waiting(&harness.turn("change it").await);
     assert_eq!(request.prompt.as_ref().unwrap().text, "Shall I keep these changes?");
+    let wait = harness.wait(call, request).await;
+    harness.store.resolve(wait, &Resolution::Run).await.unwrap();
+    let end = harness.run(harness.claim().await).await.unwrap();
+    assert!(matches!(end, TurnEnd::Failed(_)), "{end:?}");
+    assert_eq!(harness.tools.reviewed(), ["keep"]);
 }
 
 #[tokio::test]

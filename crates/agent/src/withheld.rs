@@ -59,7 +59,13 @@ fn text_of_call(call: &ToolCall, name: &str) -> Option<String> {
 pub(crate) fn released_answer(turn: &TurnRecord) -> Option<String> {
     let step = turn.steps.last().filter(|step| step.closed && step.steered.is_empty())?;
     allowed_texts(step).next()?;
-    Some(join_texts(&turn.steps, None))
+    // A review after a failure has no answer.
+    Some(join_texts(&turn.steps, None)).filter(|text| !text.is_empty())
+}
+
+/// Returns `true` for a call of the program that withholds an answer, for either reason.
+pub(crate) fn is_withheld(call: &ToolCall) -> bool {
+    [WITHHELD_CALL, REVIEW_CALL].contains(&call.name.as_str())
 }
 
 /// Returns an answer, preceded by withheld answers that were approved but had to wait until a later
@@ -73,9 +79,7 @@ pub(crate) fn with_allowed(turn: &TurnRecord, text: String) -> String {
 pub(crate) fn with_denied(turn: &TurnRecord, text: String) -> String {
     let mut denied: Vec<&str> = Vec::new();
     for step in &turn.steps {
-        let withholds =
-            |call: &LoggedCall| [WITHHELD_CALL, REVIEW_CALL].contains(&&*call.call.name);
-        if step.calls.iter().any(withholds) {
+        if step.calls.iter().any(|call| is_withheld(&call.call)) {
             denied.clear();
         }
         let is_denied = |call: &LoggedCall| call.result().is_some_and(CallResult::is_denied);

@@ -9,9 +9,8 @@
 //! undo_changes | forget_copies
 //! ```
 //!
-//! **Conversations.** The copies belong to a conversation, not to a turn. If a turn ends without its
-//! question, because a person stops it or the model fails, the next answer of the conversation asks
-//! about its changes, too.
+//! **Conversations.** The copies belong to a conversation, not to a turn. If a person stops a
+//! turn before its question, the next answer of the conversation asks about its changes, too.
 //!
 //! **The index** (`kept_copies/index.rs`) has the state before of each path that may change, and the
 //! state after of each that has. It is replaced as a whole, after the copies that it names. So a crash
@@ -21,10 +20,10 @@
 //! **Others work in the same directories.** The state before is read again at the begin of each call,
 //! and the differences are noted at its end, so changes by others between the calls are no changes of
 //! the conversation. While a program runs, the paths that other conversations change with file tools are
-//! noted and left out, and so are those that an undo restores; a second program that is to be reviewed has to be asked about. What a program that
-//! needs no review, or a person, changes at the same moment counts as changed by the first. The question
-//! shows it. A path that was changed again after the question stays as it is when a person
-//! undoes the rest.
+//! noted and left out. What a program that needs no review, or a person, changes at the same moment counts
+//! as changed by the first. The question shows it. A path that was changed again after the question stays
+//! as it is when a person undoes the rest. A directory has unreviewed changes of one conversation at a
+//! time; other conversations are asked before their calls.
 //!
 //! **Undo restores bytes**, permissions, time of change and marks of trust. It removes new entries
 //! first, the deepest first, and makes the old ones afterwards.
@@ -37,7 +36,7 @@ mod restore;
 mod state;
 mod window;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -49,12 +48,13 @@ use avocet_protocol::tool::UndoPlace;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use parking_lot::Mutex;
+use tokio::sync::{RwLock, RwLockReadGuard};
 
 use crate::digest_bytes;
 use crate::file_trust::INBOX;
 use index::{KeptIndex, KeptPath};
 use state::{PathState, list_below, read_small_text};
-use window::{OpenWindows, is_within};
+use window::{OpenWindows, PathsByOthers};
 
 pub use window::ChangeWindow;
 
@@ -78,8 +78,8 @@ pub enum KeepError {
     /// The entry cannot be copied.
     #[error("{} is neither a file, a directory nor a link with a name in UTF-8", .0.display())]
     Special(PathBuf),
-    /// A program of another conversation may be changing the same files.
-    #[error("a program of another conversation is running in the same directory")]
+    /// Another conversation has changes in the same directory that nobody has reviewed.
+    #[error("changes of another conversation in the same directory wait for their review")]
     Busy,
     /// The system refused.
     #[error("no copy could be kept: {0}")]
@@ -125,14 +125,22 @@ pub struct UndoneChanges {
     pub failed: Vec<(PathBuf, String)>,
 }
 
+/// A change of files by a file tool. While it is held, nothing compares files.
+#[derive(Debug)]
+pub struct FileChange<'c> {
+    _shared: RwLockReadGuard<'c, ()>,
+}
+
 /// The copies of all conversations, in one directory.
 #[derive(Debug)]
 pub struct KeptCopies {
     directory: PathBuf,
     own: Vec<PathBuf>,
-    /// The conversations with copies, by the names of their directories.
-    open: Mutex<BTreeSet<String>>,
+    /// The conversations with copies, by the names of their directories, with the roots of their changes.
+    open: Mutex<BTreeMap<String, BTreeSet<PathBuf>>>,
     windows: OpenWindows,
+    /// Held exclusively while files are compared, so that no file tool changes one meanwhile.
+    comparing: RwLock<()>,
 }
 
 impl KeptCopies {
@@ -141,16 +149,20 @@ impl KeptCopies {
     #[must_use]
     pub fn open(directory: PathBuf, own: Vec<PathBuf>) -> Self {
         let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
-        let open = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let roots =
+            |name: &String| KeptIndex::read(&directory.join(name)).unwrap_or_default().roots();
+        let open: BTreeMap<_, _> = names.map(|name| (name.clone(), roots(&name))).collect();
         let windows = OpenWindows::default();
-        Self { open: Mutex::new(open.collect()), directory, own, windows }
+        let comparing = RwLock::default();
+        Self { open: Mutex::new(open), directory, own, windows, comparing }
     }
 
     /// Returns `true` if a conversation has copies, and so perhaps changes.
     #[must_use]
     pub fn has_copies(&self, session: &SessionId) -> bool {
         let open = self.open.lock();
-        !open.is_empty() && open.contains(&directory_name(session))
+        !open.is_empty() && open.contains_key(&directory_name(session))
     }
 
     /// Keeps copies before a call. The caller holds the window, if there is one, until it has called
@@ -164,31 +176,99 @@ impl KeptCopies {
         places: &[UndoPlace],
     ) -> Result<Option<Arc<ChangeWindow>>, KeepError> {
         let name = directory_name(session);
-        let with_trees = places.iter().filter(|place| !place.trees.is_empty());
-        let roots: Vec<PathBuf> = with_trees.map(|place| place.root.clone()).collect();
-        let window = if roots.is_empty() {
-            None
-        } else {
-            Some(self.windows.open_window(&name, roots).ok_or(KeepError::Busy)?)
-        };
-        let directory = self.directory.join(&name);
-        index::create_private_directory(&directory)?;
-        self.open.lock().insert(name);
-        let mut index = KeptIndex::read(&directory)?;
+        let _exclusive = self.comparing.blocking_write();
+        let roots: BTreeSet<PathBuf> = places.iter().map(|place| place.root.clone()).collect();
+        self.claim_roots(&name, &roots)?;
+        let is_program = places.iter().any(|place| !place.trees.is_empty());
+        let window = is_program.then(|| self.windows.open_window(&name));
+        let kept = self.keep_places(session, &self.directory.join(&name), places);
+        if kept.is_err() && !self.has_changed(&self.directory.join(&name)) {
+            self.forget_copies(session);
+        }
+        kept.map(|()| window)
+    }
+
+    /// Copies the files of these places, and notes them in the index.
+    fn keep_places(
+        &self,
+        session: &SessionId,
+        directory: &Path,
+        places: &[UndoPlace],
+    ) -> Result<(), KeepError> {
+        index::create_private_directory(directory)?;
+        let mut index = KeptIndex::read(directory)?;
         self.note_pending(session, &mut index)?;
         let mut pending = Vec::new();
         for place in places {
-            pending.push(index.keep_place(&directory, place, &self.own)?);
+            pending.push(index.keep_place(directory, place, &self.own)?);
         }
         index.pending = pending;
-        index.write(&directory)?;
-        Ok(window)
+        index.write(directory)?;
+        Ok(())
     }
 
-    /// Notes that a call changes these absolute paths. They are no changes of a program that another
-    /// conversation is running.
-    pub fn note_paths(&self, session: &SessionId, paths: &[String]) {
-        self.windows.note_paths(&directory_name(session), paths);
+    /// Returns `true` if a call of a conversation has changed something, or may have.
+    fn has_changed(&self, directory: &Path) -> bool {
+        let index = KeptIndex::read(directory);
+        index.map_or(true, |index| {
+            !index.pending.is_empty() || index.paths.values().any(|kept| kept.after.is_some())
+        })
+    }
+
+    /// Claims directories for the changes of a conversation until their review. With changes of two
+    /// conversations in one directory, undoing one of them would bring back a part of the other.
+    fn claim_roots(&self, name: &str, roots: &BTreeSet<PathBuf>) -> Result<(), KeepError> {
+        let mut open = self.open.lock();
+        let is_within =
+            |root: &PathBuf| roots.iter().any(|one| one.starts_with(root) || root.starts_with(one));
+        let mut others = open.iter().filter(|(other, _)| *other != name);
+        if others.any(|(_, claimed)| claimed.iter().any(is_within)) {
+            return Err(KeepError::Busy);
+        }
+        open.entry(name.to_owned()).or_default().extend(roots.iter().cloned());
+        Ok(())
+    }
+
+    /// Notes that a call of a file tool changes these absolute paths. They are no changes of a program
+    /// that another conversation is running. The caller holds the result while it changes the files, and
+    /// then calls [`Self::note_left_paths`].
+    pub async fn note_paths(&self, session: &SessionId, paths: &[String]) -> FileChange<'_> {
+        let change = FileChange { _shared: self.comparing.read().await };
+        let under_way = paths.iter().map(|path| (path.into(), None)).collect();
+        self.windows.note_paths(&directory_name(session), &under_way);
+        change
+    }
+
+    /// Returns `true` while another conversation runs a program whose changes are noted.
+    #[must_use]
+    pub fn is_watching(&self, session: &SessionId) -> bool {
+        self.windows.has_others(&directory_name(session))
+    }
+
+    /// Notes the states in which a file tool has left these absolute paths. This blocks.
+    pub fn note_left_paths(&self, session: &SessionId, paths: &[String]) {
+        let left = read_left_paths(paths.iter().map(PathBuf::from));
+        self.windows.note_paths(&directory_name(session), &left);
+    }
+
+    /// Copies the files of a call once more, right before it changes them: others may have changed them
+    /// since [`Self::begin_changes`]. The caller holds a [`FileChange`]. This blocks.
+    ///
+    /// # Errors
+    /// [`KeepError`]. The call must not change anything then.
+    pub fn renew_copies(&self, session: &SessionId) -> Result<(), KeepError> {
+        let directory = self.directory.join(directory_name(session));
+        let mut index = KeptIndex::read(&directory)?;
+        if index.pending.iter().all(|place| place.paths.is_empty()) {
+            return Ok(());
+        }
+        for place in index.pending.clone() {
+            let root = open_root(&place.root)?;
+            for path in place.paths {
+                index.keep_path(&directory, &root, (place.root.clone(), path))?;
+            }
+        }
+        Ok(index.write(&directory)?)
     }
 
     /// Notes the changes of the call that has begun last. This blocks.
@@ -196,6 +276,7 @@ impl KeptCopies {
     /// # Errors
     /// [`KeepError`]. The changes are noted at the next use then.
     pub fn end_changes(&self, session: &SessionId) -> Result<(), KeepError> {
+        let _exclusive = self.comparing.blocking_write();
         let directory = self.directory.join(directory_name(session));
         let mut index = KeptIndex::read(&directory)?;
         if index.pending.is_empty() {
@@ -210,6 +291,7 @@ impl KeptCopies {
     /// # Errors
     /// [`KeepError`] if a path or a copy cannot be read.
     pub fn list_changes(&self, session: &SessionId) -> Result<Vec<ChangedPath>, KeepError> {
+        let _exclusive = self.comparing.blocking_write();
         let directory = self.directory.join(directory_name(session));
         let mut index = KeptIndex::read(&directory)?;
         self.note_pending(session, &mut index)?;
@@ -244,13 +326,13 @@ impl KeptCopies {
     /// # Errors
     /// [`KeepError`] if the copies cannot be read; nothing is restored then.
     pub fn undo_changes(&self, session: &SessionId) -> Result<UndoneChanges, KeepError> {
+        let _exclusive = self.comparing.blocking_write();
         let directory = self.directory.join(directory_name(session));
         let mut index = KeptIndex::read(&directory)?;
         self.note_pending(session, &mut index)?;
-        let changed = index.paths.iter().filter(|(_, kept)| kept.after.is_some());
-        let changed = changed.map(|((root, path), _)| root.join(path).display().to_string());
-        self.note_paths(session, &changed.collect::<Vec<_>>());
         let undone = restore::restore_changes(&directory, &index)?;
+        let left = read_left_paths(undone.restored.iter().cloned());
+        self.windows.note_paths(&directory_name(session), &left);
         if undone.failed.is_empty() {
             self.forget_copies(session);
         }
@@ -289,11 +371,10 @@ impl KeptCopies {
                     |path: &PathBuf| DAEMON_WRITES.iter().any(|one| path.starts_with(one));
                 paths.extend(now.into_iter().filter(|path| !(is_of_daemon(path) && is_new(path))));
             }
+            let is_of_others =
+                |path: &PathBuf| is_left_by_others(&by_others, &root, &place.root, path);
             if !by_others.is_empty() {
-                paths.retain(|path| {
-                    let whole = place.root.join(path);
-                    !by_others.iter().any(|one| is_within(one, &whole))
-                });
+                paths.retain(|path| !is_of_others(path));
             }
             for path in paths {
                 let key = (place.root.clone(), path);
@@ -312,6 +393,35 @@ impl KeptCopies {
             }
         }
         Ok(())
+    }
+}
+
+/// Reads the states of absolute paths.
+fn read_left_paths(paths: impl Iterator<Item = PathBuf>) -> PathsByOthers {
+    let state = |path: PathBuf| {
+        let (parent, name) = (path.parent()?, path.file_name()?);
+        let state = match open_root_if_any(parent).ok()? {
+            Some(parent) => PathState::read(&parent, Path::new(name), None).ok()?,
+            None => PathState::Absent,
+        };
+        Some((path, Some(state)))
+    };
+    paths.filter_map(state).collect()
+}
+
+/// Returns `true` if another conversation has left a path in its present state, or is changing it, or
+/// has made the directory for one of its own paths.
+fn is_left_by_others(by_others: &PathsByOthers, root: &Dir, at: &Path, path: &Path) -> bool {
+    let whole = at.join(path);
+    match by_others.get(&whole) {
+        Some(None) => true,
+        Some(Some(left)) => {
+            PathState::read(root, path, Some(left)).is_ok_and(|now| now.is_same(left))
+        }
+        None => {
+            let is_directory = || root.symlink_metadata(path).is_ok_and(|found| found.is_dir());
+            by_others.keys().any(|one| one.starts_with(&whole)) && is_directory()
+        }
     }
 }
 

@@ -2,6 +2,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::time::{Duration, SystemTime};
 
+use futures_util::FutureExt;
 use rustix::fs::{XattrFlags, lgetxattr, lsetxattr};
 use tempfile::TempDir;
 
@@ -248,28 +249,44 @@ fn begin_changes_refuses_what_cannot_be_kept() {
 }
 
 #[test]
-fn changes_by_others_during_a_program_are_left_out_or_refused() {
+fn changes_by_others_during_a_program_are_left_out() {
     let world = CopiesWorld::new();
     let other = SessionId::parse("terminal:main:2").unwrap();
     let window = world.begin(&world.whole());
     assert!(window.is_some());
-    let busy = world.copies.begin_changes(&other, &world.whole());
-    assert!(matches!(busy, Err(KeepError::Busy)), "{busy:?}");
-    let single = world.single("theirs/a.md");
-    world.copies.begin_changes(&other, &single).unwrap();
-    world.copies.note_paths(&other, &[world.place("theirs/a.md").display().to_string()]);
+    let paths = [world.place("theirs/a.md").display().to_string()];
+    drop(world.copies.note_paths(&other, &paths).now_or_never().unwrap());
     fs::create_dir(world.place("theirs")).unwrap();
     world.write("theirs/a.md", "x");
-    world.copies.end_changes(&other).unwrap();
+    world.copies.note_left_paths(&other, &paths);
     world.write("ours.md", "y");
-    world.end();
     fs::create_dir(world.place("inbox")).unwrap();
     world.write("inbox/photo.jpg", "z");
     world.end();
     drop(window);
     assert_eq!(world.changed(), ["ours.md"]);
-    let theirs = world.copies.list_changes(&other).unwrap();
-    assert_eq!(theirs.len(), 2, "{theirs:?}");
+}
+
+#[test]
+fn directory_belongs_to_one_conversation_until_the_review() {
+    let world = CopiesWorld::new();
+    let other = SessionId::parse("terminal:main:2").unwrap();
+    let _window = world.begin(&world.single("a.md"));
+    world.write("a.md", "x");
+    world.end();
+    // Also after a restart.
+    let again = KeptCopies::open(world.home.path().join("changes"), vec![]);
+    for copies in [&world.copies, &again] {
+        let busy = copies.begin_changes(&other, &world.single("b.md"));
+        assert!(matches!(busy, Err(KeepError::Busy)), "{busy:?}");
+        assert!(!copies.has_copies(&other));
+    }
+    let elsewhere = world.home.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let place = UndoPlace { root: elsewhere, paths: vec!["b.md".into()], trees: vec![] };
+    world.copies.begin_changes(&other, &[place]).unwrap();
+    world.copies.forget_copies(&other);
+    world.undo();
     world.copies.begin_changes(&other, &world.whole()).unwrap();
 }
 
@@ -304,20 +321,6 @@ fn new_directory_in_which_others_have_put_something_stays() {
 }
 
 #[test]
-fn undo_of_another_conversation_during_a_program_is_no_change_of_it() {
-    let world = CopiesWorld::new();
-    let other = SessionId::parse("terminal:main:2").unwrap();
-    world.copies.begin_changes(&other, &world.single("theirs.md")).unwrap();
-    world.write("theirs.md", "x");
-    world.copies.end_changes(&other).unwrap();
-    let _window = world.begin(&world.whole());
-    world.copies.undo_changes(&other).unwrap();
-    assert!(!world.place("theirs.md").exists());
-    world.end();
-    assert_eq!(world.changed(), [""; 0]);
-}
-
-#[test]
 fn changes_in_a_directory_that_is_gone_need_no_review() {
     let world = CopiesWorld::new();
     let _window = world.begin(&world.whole());
@@ -325,4 +328,33 @@ fn changes_in_a_directory_that_is_gone_need_no_review() {
     fs::remove_dir_all(world.place("")).unwrap();
     assert_eq!(world.changed(), [""; 0]);
     assert_eq!(world.undo(), UndoneChanges::default());
+}
+
+#[test]
+fn change_between_the_copy_and_the_call_is_not_undone() {
+    let world = CopiesWorld::new();
+    world.write("a.md", "one");
+    let _window = world.begin(&world.single("a.md"));
+    world.write("a.md", "two");
+    world.copies.renew_copies(&world.session).unwrap();
+    world.write("a.md", "three");
+    world.end();
+    assert_eq!(world.undo().restored, [world.place("a.md")]);
+    assert_eq!(world.read("a.md"), "two");
+}
+
+#[test]
+fn program_that_changes_a_file_of_another_conversation_again_is_reviewed() {
+    let world = CopiesWorld::new();
+    let other = SessionId::parse("terminal:main:2").unwrap();
+    let _window = world.begin(&world.whole());
+    let paths = ["kept.md", "changed.md"].map(|name| world.place(name).display().to_string());
+    let change = world.copies.note_paths(&other, &paths).now_or_never().unwrap();
+    world.write("kept.md", "theirs");
+    world.write("changed.md", "theirs");
+    drop(change);
+    world.copies.note_left_paths(&other, &paths);
+    world.write("changed.md", "ours");
+    world.end();
+    assert_eq!(world.changed(), ["changed.md"]);
 }

@@ -40,7 +40,7 @@ pub use error::{FileError, WorkspaceError};
 pub use git::without_dots;
 pub use guard::{ProtectedChanges, ProtectionGuard};
 pub use kept_copies::{
-    ChangeWindow, ChangedPath, KeepError, KeptCopies, ShownState, UndoneChanges,
+    ChangeWindow, ChangedPath, FileChange, KeepError, KeptCopies, ShownState, UndoneChanges,
 };
 pub use listing::DirectoryEntry;
 pub use path::WorkspacePath;

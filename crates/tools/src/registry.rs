@@ -407,11 +407,14 @@ impl Toolbox for ToolRegistry {
         let paths = registered.paths_of_call(call).map_err(named)?;
         let class = registered.description.class;
         let _alone = self.paths.lock_paths(&paths, class).await;
-        if let Some(reviews) = self.reviews.as_ref().filter(|_| class != ToolClass::Pure) {
-            reviews.copies.note_paths(&context.session, &paths);
+        let outcome = {
+            let _changing = self.begin_file_change(&context.session, &paths, class).await?;
+            registered.execute_call(call, context, self.clock.as_ref()).await
+        };
+        // A call that only reads may run between the copies of another call and its start.
+        if matches!(class, ToolClass::Verifiable | ToolClass::Effect) {
+            self.note_changes(&context.session, &paths).await;
         }
-        let outcome = registered.execute_call(call, context, self.clock.as_ref()).await;
-        self.note_changes(&context.session).await;
         let outcome = outcome.map_err(named)?;
         let (said, read) = (registered.description.trust, context.read.get());
         Ok(match outcome {

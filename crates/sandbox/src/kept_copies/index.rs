@@ -71,7 +71,8 @@ impl KeptIndex {
 
     /// Returns the directories that the paths are in.
     pub(super) fn roots(&self) -> BTreeSet<PathBuf> {
-        self.paths.keys().map(|(root, _)| root.clone()).collect()
+        let pending = self.pending.iter().map(|place| place.root.clone());
+        self.paths.keys().map(|(root, _)| root.clone()).chain(pending).collect()
     }
 
     /// Returns the paths in a directory, in order.
@@ -150,7 +151,7 @@ impl KeptIndex {
     }
 
     /// Records the present state of a path, unless the conversation has changed it before.
-    fn keep_path(
+    pub(super) fn keep_path(
         &mut self,
         directory: &Path,
         root: &Dir,

@@ -38,7 +38,7 @@ use avocet_protocol::tool::{
     Caution, HeldForCall, ToolClass, ToolContext, ToolError, UndoPlace, WaitRequest,
 };
 use avocet_sandbox::{
-    ChangedPath, KeepError, KeptCopies, ShownState, UndoneChanges, WorkspaceRoots,
+    ChangedPath, FileChange, KeepError, KeptCopies, ShownState, UndoneChanges, WorkspaceRoots,
 };
 use avocet_supervise::run_blocking;
 use similar::TextDiff;
@@ -137,11 +137,40 @@ impl ToolRegistry {
         Ok(request.is_some_and(|request| request.is_allowed(allowed)))
     }
 
-    /// Notes the changes of a call whose places have copies.
-    pub(super) async fn note_changes(&self, session: &SessionId) {
-        let Some(reviews) = self.reviews.as_ref().filter(|it| it.copies.has_copies(session)) else {
-            return;
+    /// Notes the paths that a call of a file tool is about to change, and renews their copies. The caller
+    /// holds the result during the call.
+    pub(super) async fn begin_file_change(
+        &self,
+        session: &SessionId,
+        paths: &[String],
+        class: ToolClass,
+    ) -> Result<Option<FileChange<'_>>, ToolError> {
+        let Some(reviews) = self.reviews.as_ref().filter(|_| class == ToolClass::Verifiable) else {
+            return Ok(None);
         };
+        let change = reviews.copies.note_paths(session, paths).await;
+        if reviews.copies.has_copies(session) {
+            let renewed = reviews.run_with_copies(session, KeptCopies::renew_copies).await;
+            renewed.map_err(|error| ToolError::ExecutionFailed(error.to_string()))?;
+        }
+        Ok(Some(change))
+    }
+
+    /// Notes the changes of a call whose places have copies.
+    pub(super) async fn note_changes(&self, session: &SessionId, paths: &[String]) {
+        let Some(reviews) = self.reviews.as_ref() else { return };
+        let paths = paths.to_vec();
+        let left = move |copies: &KeptCopies, session: &SessionId| {
+            copies.note_left_paths(session, &paths);
+            Ok(())
+        };
+        if reviews.copies.is_watching(session) {
+            // It cannot fail, except by a panic, which is logged.
+            let _noted = reviews.run_with_copies(session, left).await;
+        }
+        if !reviews.copies.has_copies(session) {
+            return;
+        }
         if let Err(error) = reviews.run_with_copies(session, KeptCopies::end_changes).await {
             tracing::warn!(%session, %error, "cannot note the changes of a call; the review at the \
                 end of the turn compares the files again");

@@ -247,3 +247,14 @@ async fn long_changes_are_cut_with_a_digest_of_the_whole() {
     assert!(text(&asked).contains("The files have the rest."));
     assert!(!text(&asked).contains("exact arguments"));
 }
+
+#[tokio::test]
+async fn call_that_only_reads_between_preparation_and_start_notes_nothing() {
+    let (world, _directory) = reviewing().await;
+    world.put("a.md", "one");
+    let edit = call("edit_file", &json!({"path": "a.md", "find": "one", "replace": "two"}));
+    let _prepared = world.registry.prepare(&edit, None, &low()).await.unwrap();
+    world.run_in(&low(), "read_file", json!({"path": "a.md"})).await.unwrap();
+    world.registry.execute(&edit, &low()).await.unwrap();
+    assert!(text(&review(&world).await).contains("-one"));
+}
