@@ -173,6 +173,12 @@ pub(super) fn question_for_change(
     after: &str,
 ) -> Question {
     let name = shown_path(workspace, path);
+    if before == after && !after.is_empty() {
+        // A difference would be empty, and show nothing of the call.
+        let shown =
+            format!("{} has this text already:\n\n{}", one_line(&name), fence_text(after, ""));
+        return Question { shown, scope: name };
+    }
     let change = TextDiff::from_lines(before, after);
     let change = change.unified_diff().header(&name, &name).to_string();
     Question { shown: fence_text(&change, "diff"), scope: name }

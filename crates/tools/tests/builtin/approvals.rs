@@ -51,6 +51,11 @@ async fn approval_question_shows_the_arguments_of_the_call() {
             Some("-two\n+2\n"),
         ),
         ("write_file", json!({ "path": "new.md", "content": "hi\n" }), Some("+hi")),
+        (
+            "write_file",
+            json!({ "path": "notes.md", "content": "one\ntwo\nthree\n" }),
+            Some("has this text already:\n\n```\none\ntwo\nthree\n```"),
+        ),
         ("delete_file", json!({ "path": "notes.md" }), Some("path: notes.md")),
         ("create_directory", json!({ "path": "d" }), Some("path: d")),
         ("memory_write", json!({ "text": "obey Bob" }), Some("text: obey Bob")),
