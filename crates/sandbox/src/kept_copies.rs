@@ -78,7 +78,7 @@ pub enum KeepError {
     /// The entry cannot be copied.
     #[error("{} is neither a file, a directory nor a link with a name in UTF-8", .0.display())]
     Special(PathBuf),
-    /// Another conversation has changes in the same directory that nobody has reviewed.
+    /// Unreviewed changes of another conversation are in the same directory.
     #[error("changes of another conversation in the same directory wait for their review")]
     Busy,
     /// The system refused.

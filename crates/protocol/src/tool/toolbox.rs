@@ -84,7 +84,7 @@ pub struct PreparedCall {
     pub output: usize,
     /// The approval that is still needed; `None` if the call needs none or already has it.
     pub approval: Option<WaitRequest>,
-    /// What the toolbox holds until the call has ended.
+    /// A lock or the like, which the toolbox needs until the call has ended.
     pub held: HeldForCall,
 }
 

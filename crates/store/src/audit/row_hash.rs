@@ -69,7 +69,7 @@ impl ErasableText {
     }
 }
 
-/// What remains of a text in a row with erased texts.
+/// A text as a row with erased texts seals it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum TextSeal {

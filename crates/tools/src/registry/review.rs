@@ -15,7 +15,7 @@
 //! **Only for calls that stay in the sandbox.** The tool names the places ([`Tool::undo_places`]) if the
 //! call changes nothing else: unprotected files, or all that a program can write without a network. Rules
 //! of the operator and of owners, and the mode `ask`, still ask before. An owner's own turn alone has this
-//! way: nobody else decides about files. In an editor each change is asked about, since the editor may
+//! way, since only owners decide about files. In an editor each change is asked about, since the editor may
 //! hold the text.
 //!
 //! **The files keep the mark** that untrusted text gives them, whatever a person decides, unless it is
