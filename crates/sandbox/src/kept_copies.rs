@@ -23,7 +23,8 @@
 //! noted and left out. What a program that needs no review, or a person, changes at the same moment counts
 //! as changed by the first. The question shows it. A path that was changed again after the question stays
 //! as it is when a person undoes the rest. A directory has unreviewed changes of one conversation at a
-//! time; other conversations are asked before their calls.
+//! time (`kept_copies/claims.rs`); other conversations are asked before their calls. If the turn of the
+//! first has ended without its review, a person can give up its copies ([`KeptCopies::release_copies`]).
 //!
 //! **Undo restores bytes**, permissions, time of change and marks of trust. It removes new entries
 //! first, the deepest first, and makes the old ones afterwards.
@@ -31,12 +32,13 @@
 //! **What cannot be kept** is an error before the call, which then needs an approval: too many files,
 //! too many bytes, or an entry that is neither a file, a directory nor a link.
 
+mod claims;
 mod index;
 mod restore;
 mod state;
 mod window;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -47,11 +49,11 @@ use avocet_protocol::ignore_result;
 use avocet_protocol::tool::UndoPlace;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use parking_lot::Mutex;
 use tokio::sync::{RwLock, RwLockReadGuard};
 
 use crate::digest_bytes;
 use crate::file_trust::INBOX;
+use claims::DirectoryClaims;
 use index::{KeptIndex, KeptPath};
 use state::{PathState, list_below, read_small_text};
 use window::{OpenWindows, PathsByOthers};
@@ -136,8 +138,7 @@ pub struct FileChange<'c> {
 pub struct KeptCopies {
     directory: PathBuf,
     own: Vec<PathBuf>,
-    /// The conversations with copies, by the names of their directories, with the roots of their changes.
-    open: Mutex<BTreeMap<String, BTreeSet<PathBuf>>>,
+    claims: DirectoryClaims,
     windows: OpenWindows,
     /// Held exclusively while files are compared, so that no file tool changes one meanwhile.
     comparing: RwLock<()>,
@@ -148,21 +149,16 @@ impl KeptCopies {
     /// directories, which no call can change. So nothing in them is copied.
     #[must_use]
     pub fn open(directory: PathBuf, own: Vec<PathBuf>) -> Self {
-        let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
-        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        let roots =
-            |name: &String| KeptIndex::read(&directory.join(name)).unwrap_or_default().roots();
-        let open: BTreeMap<_, _> = names.map(|name| (name.clone(), roots(&name))).collect();
+        let claims = DirectoryClaims::read(&directory);
         let windows = OpenWindows::default();
         let comparing = RwLock::default();
-        Self { open: Mutex::new(open), directory, own, windows, comparing }
+        Self { claims, directory, own, windows, comparing }
     }
 
     /// Returns `true` if a conversation has copies, and so perhaps changes.
     #[must_use]
     pub fn has_copies(&self, session: &SessionId) -> bool {
-        let open = self.open.lock();
-        !open.is_empty() && open.contains_key(&directory_name(session))
+        self.claims.contains(&directory_name(session))
     }
 
     /// Keeps copies before a call. The caller holds the window, if there is one, until it has called
@@ -177,8 +173,7 @@ impl KeptCopies {
     ) -> Result<Option<Arc<ChangeWindow>>, KeepError> {
         let name = directory_name(session);
         let _exclusive = self.comparing.blocking_write();
-        let roots: BTreeSet<PathBuf> = places.iter().map(|place| place.root.clone()).collect();
-        self.claim_roots(&name, &roots)?;
+        self.claims.add_roots(&name, session, &roots_of(places))?;
         let is_program = places.iter().any(|place| !place.trees.is_empty());
         let window = is_program.then(|| self.windows.open_window(&name));
         let kept = self.keep_places(session, &self.directory.join(&name), places);
@@ -197,6 +192,7 @@ impl KeptCopies {
     ) -> Result<(), KeepError> {
         index::create_private_directory(directory)?;
         let mut index = KeptIndex::read(directory)?;
+        index.session = Some(session.clone());
         self.note_pending(session, &mut index)?;
         let mut pending = Vec::new();
         for place in places {
@@ -213,20 +209,6 @@ impl KeptCopies {
         index.map_or(true, |index| {
             !index.pending.is_empty() || index.paths.values().any(|kept| kept.after.is_some())
         })
-    }
-
-    /// Claims directories for the changes of a conversation until their review. With changes of two
-    /// conversations in one directory, undoing one of them would bring back a part of the other.
-    fn claim_roots(&self, name: &str, roots: &BTreeSet<PathBuf>) -> Result<(), KeepError> {
-        let mut open = self.open.lock();
-        let is_within =
-            |root: &PathBuf| roots.iter().any(|one| one.starts_with(root) || root.starts_with(one));
-        let mut others = open.iter().filter(|(other, _)| *other != name);
-        if others.any(|(_, claimed)| claimed.iter().any(is_within)) {
-            return Err(KeepError::Busy);
-        }
-        open.entry(name.to_owned()).or_default().extend(roots.iter().cloned());
-        Ok(())
     }
 
     /// Notes that a call of a file tool changes these absolute paths. They are no changes of a program
@@ -349,7 +331,36 @@ impl KeptCopies {
             fs::remove_dir_all(self.directory.join(&name)),
             "the next answer of the conversation asks about the changes again",
         );
-        self.open.lock().remove(&name);
+        self.claims.remove(&name);
+    }
+
+    /// Returns the conversations with copies, without those whose copies an earlier version of the
+    /// program made.
+    #[must_use]
+    pub fn list_conversations(&self) -> Vec<SessionId> {
+        self.claims.sessions()
+    }
+
+    /// Returns the other conversations whose unreviewed changes are at these places. `None` if one of
+    /// them runs a program, or is not known by its id.
+    #[must_use]
+    pub fn find_holders(
+        &self,
+        session: &SessionId,
+        places: &[UndoPlace],
+    ) -> Option<Vec<SessionId>> {
+        let holders = self.claims.find_others(&directory_name(session), &roots_of(places));
+        let is_idle = |name: &str| !self.windows.has_own(name);
+        holders.into_iter().map(|(name, claim)| claim.session.filter(|_| is_idle(&name))).collect()
+    }
+
+    /// Forgets the copies of a conversation whose turn has ended without a review, unless a program of it
+    /// still runs. Its changes stay. This blocks.
+    pub fn release_copies(&self, session: &SessionId) {
+        let _exclusive = self.comparing.blocking_write();
+        if !self.windows.has_own(&directory_name(session)) {
+            self.forget_copies(session);
+        }
     }
 
     /// Notes the changes at the places of the call that has begun last.
@@ -423,6 +434,10 @@ fn is_left_by_others(by_others: &PathsByOthers, root: &Dir, at: &Path, path: &Pa
             by_others.keys().any(|one| one.starts_with(&whole)) && is_directory()
         }
     }
+}
+
+fn roots_of(places: &[UndoPlace]) -> BTreeSet<PathBuf> {
+    places.iter().map(|place| place.root.clone()).collect()
 }
 
 fn open_root(root: &Path) -> io::Result<Dir> {

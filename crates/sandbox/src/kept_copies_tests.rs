@@ -291,6 +291,46 @@ fn directory_belongs_to_one_conversation_until_the_review() {
 }
 
 #[test]
+fn release_copies_frees_a_directory_unless_a_program_runs() {
+    let world = CopiesWorld::new();
+    let other = SessionId::parse("terminal:main:2").unwrap();
+    let window = world.begin(&world.whole());
+    world.write("a.md", "x");
+    world.end();
+    assert_eq!(world.copies.find_holders(&other, &world.single("b.md")), None);
+    world.copies.release_copies(&world.session);
+    assert!(world.copies.has_copies(&world.session));
+    drop(window);
+    // Also after a restart.
+    let again = KeptCopies::open(world.home.path().join("changes"), vec![]);
+    for copies in [&again, &world.copies] {
+        let holders = copies.find_holders(&other, &world.single("b.md"));
+        assert_eq!(holders, Some(vec![world.session.clone()]));
+        assert_eq!(copies.list_conversations().len(), 1);
+    }
+    world.copies.release_copies(&world.session);
+    assert_eq!(world.copies.list_conversations(), []);
+    world.copies.begin_changes(&other, &world.single("b.md")).unwrap();
+    assert_eq!(world.read("a.md"), "x");
+}
+
+#[test]
+fn copies_of_an_earlier_version_have_no_known_conversation() {
+    let world = CopiesWorld::new();
+    let other = SessionId::parse("terminal:main:2").unwrap();
+    let _window = world.begin(&world.single("a.md"));
+    let changes = world.home.path().join("changes");
+    let path = changes.join(directory_name(&world.session)).join("index.json");
+    let mut index: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    index.as_object_mut().unwrap().remove("session").unwrap();
+    fs::write(&path, index.to_string()).unwrap();
+    let copies = KeptCopies::open(changes, vec![]);
+    assert_eq!(copies.find_holders(&other, &world.single("b.md")), None);
+    assert_eq!(copies.list_conversations(), []);
+    assert!(copies.has_copies(&world.session));
+}
+
+#[test]
 fn files_of_the_daemon_are_neither_copied_nor_restored() {
     let world = CopiesWorld::new();
     fs::create_dir(world.place("own")).unwrap();

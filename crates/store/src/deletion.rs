@@ -1,13 +1,14 @@
-//! Deletes a conversation.
+//! Deletes a conversation, and tells if one still works.
 
 use async_trait::async_trait;
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::ids::TurnId;
-use avocet_protocol::store::{DeletedSession, SessionDeletion};
+use avocet_protocol::store::{DeletedSession, SessionDeletion, SessionWork, SessionsAtWork};
 use rusqlite::params;
 
 use crate::retention::{BATCH, HAS_OPEN_WORK, remove_turn};
 use crate::rows::chunks::OPEN_CHUNK;
+use crate::rows::turns::OPEN_TURN;
 use crate::tx::{Result, Tx};
 use crate::{Durability, SqliteStore};
 
@@ -25,6 +26,23 @@ impl SessionDeletion for SqliteStore {
                 DeletedBatch::Refused(reason) => return Ok(reason),
             }
         }
+    }
+}
+
+#[async_trait]
+impl SessionsAtWork for SqliteStore {
+    async fn session_work(&self, session: &SessionId) -> Result<SessionWork> {
+        let session = session.clone();
+        self.read(move |db| {
+            let sql = format!("SELECT max({OPEN_TURN}) FROM turns WHERE session = ?1");
+            let is_open = db.query_one(&sql, [session.as_str()], |row| row.get(0))?;
+            Ok(match is_open {
+                Some(true) => SessionWork::Open,
+                Some(false) => SessionWork::Ended,
+                None => SessionWork::Gone,
+            })
+        })
+        .await
     }
 }
 

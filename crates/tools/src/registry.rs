@@ -367,8 +367,9 @@ impl Toolbox for ToolRegistry {
         let mut decision = decision.map_err(named)?;
         let mut held = HeldForCall::default();
         let is_to_review = decision.is_to_review && decision.rule == Rule::Allow;
+        let approved = (allowed, places.as_deref());
         if is_to_review
-            && !self.was_allowed(&registered, call, allowed, context).await.map_err(named)?
+            && !self.was_allowed(&registered, call, approved, context).await.map_err(named)?
         {
             match self.keep_copies(&registered, call, places, context).await.map_err(named)? {
                 Ok(window) => held = window,

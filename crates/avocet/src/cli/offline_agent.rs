@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::reach::bus_to_log;
 use crate::components::agents::{AgentParts, KeptByAgents};
+use crate::components::kept_copies::open_copies;
 use crate::components::mcp;
 use crate::components::memories::SearchedMemories;
 use crate::components::models::Models;
@@ -131,6 +132,7 @@ async fn agent_parts(
         channels,
         bus: bus.clone(),
         workspaces,
+        kept_copies: Arc::new(open_copies(configuration)),
         // No server is started: the agent has the tools that are known.
         mcp: mcp::make_client(configuration, &shells, clock, &context.root)?,
         shells: Arc::new(shells),
@@ -147,6 +149,6 @@ async fn agent_parts(
         configuration: configuration.clone(),
         models: models.clone(),
         attachments: Attachments { transcribe: None, convert: None, max_bytes: 0 },
-        kept: KeptByAgents::new(configuration),
+        kept: KeptByAgents::new(),
     })
 }

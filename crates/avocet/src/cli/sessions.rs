@@ -2,6 +2,8 @@
 
 mod export;
 
+use std::sync::Arc;
+
 use avocet_gateway::{DeleteSession, MOST_ROWS, ShowSession, run_method};
 use avocet_protocol::chat::{LoggedInbound, SessionId};
 use avocet_protocol::ids::TurnId;
@@ -17,6 +19,7 @@ use crate::cli::erase::{EraseOptions, erase};
 use crate::cli::faulty_file::for_daemon;
 use crate::cli::reach::{call_daemon_or_log, open_log_read_only};
 use crate::cli::values::{parse_rows, session_id};
+use crate::components::kept_copies::{DeletionWithCopies, open_copies};
 use crate::configuration::{Configuration, ConfigurationUse};
 use crate::connection::connect_daemon;
 use crate::context::CommandContext;
@@ -205,7 +208,9 @@ async fn delete_session(
     }
     let params = DeleteSession { session: session.clone() };
     let turns: u64 = call_daemon_or_log::<DeleteSession>(context, &params, async |log, params| {
-        Ok(run_method::<DeleteSession>(log.store.as_ref(), params).await)
+        let copies = Arc::new(open_copies(&log.configuration));
+        let deletion = DeletionWithCopies { store: log.store.clone(), copies };
+        Ok(run_method::<DeleteSession>(&deletion, params).await)
     })
     .await?;
     let plural = if turns == 1 { "" } else { "s" };

@@ -16,7 +16,6 @@ use avocet_gateway::AgentSummary;
 use avocet_jobs::ZoneCalendar;
 use avocet_protocol::model::{ConvertPicture, Model, Models as ModelsPort, NoModel};
 use avocet_protocol::tool::{PromptFile, Toolbox};
-use avocet_sandbox::KeptCopies;
 use avocet_session::{
     Agent, AgentDirectories, AgentJobs, Agents, AttachmentFetcher, Attachments, BySession,
     NoDirectory,
@@ -34,7 +33,7 @@ use crate::components::ports::DaemonPorts;
 use crate::components::prompt_file::OperatorPrompt;
 use crate::components::web::{make_web, named_hosts};
 use crate::components::workspaces::{OpenWorkspace, named_in_chat, session_binding};
-use crate::configuration::{Agent as AgentPlace, Configuration, KEPT_COPIES};
+use crate::configuration::{Agent as AgentPlace, Configuration};
 use crate::context::CommandOverrides;
 use crate::exit::{Exit, Failure};
 use crate::{redaction, registry};
@@ -60,16 +59,12 @@ pub(crate) struct AgentParts {
 pub(crate) struct KeptByAgents {
     paths: Arc<PathLocks>,
     marks: Marks,
-    /// Copies of the files that calls change before a person is asked.
-    copies: Arc<KeptCopies>,
 }
 
 impl KeptByAgents {
-    pub(crate) fn new(configuration: &Configuration) -> Self {
-        let own = configuration.other_paths().own.into_iter().map(Path::to_owned).collect();
-        let copies = KeptCopies::open(configuration.data_dir.join(KEPT_COPIES), own);
+    pub(crate) fn new() -> Self {
         let marks = Marks::new(uuid::Uuid::new_v4().as_u64_pair().0);
-        Self { paths: Arc::default(), marks, copies: Arc::new(copies) }
+        Self { paths: Arc::default(), marks }
     }
 }
 
@@ -216,8 +211,12 @@ impl AgentFactory {
             .with_budget(policy::choice_budget(&self.parts.configuration.settings))
             .with_secrets(redaction::shared_redactor());
         if self.parts.configuration.settings.tools.ask_last {
-            let (copies, roots) = (self.parts.kept.copies.clone(), workspace.roots.clone());
-            tools = tools.with_reviews(ChangeReviews { copies, roots });
+            let DaemonPorts { kept_copies, store, .. } = &self.parts.ports;
+            tools = tools.with_reviews(ChangeReviews {
+                copies: kept_copies.clone(),
+                roots: workspace.roots.clone(),
+                work: store.clone(),
+            });
         }
         Arc::new(tools.with_paths(self.parts.kept.paths.clone()).with_hosts(self.hosts.clone()))
     }

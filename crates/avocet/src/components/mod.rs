@@ -14,6 +14,7 @@ pub(crate) mod config_form;
 pub(crate) mod config_text;
 pub(crate) mod consolidation;
 pub(crate) mod json_answers;
+pub(crate) mod kept_copies;
 pub(crate) mod mcp;
 pub(crate) mod memories;
 pub(crate) mod mistakes;

@@ -10,6 +10,7 @@ use avocet_llm::AudioHealth;
 use avocet_mcp::McpClient;
 use avocet_outbox::{ChannelRegistry, Deliverer};
 use avocet_protocol::clock::Clock;
+use avocet_sandbox::KeptCopies;
 use avocet_session::{Events, RunningTurns};
 use avocet_store::SqliteStore;
 use avocet_tools::SessionSources;
@@ -32,6 +33,8 @@ pub(crate) struct DaemonPorts {
     pub(crate) bus: Arc<Bus>,
     pub(crate) workspaces: Arc<AgentWorkspaces>,
     pub(crate) shells: Arc<Shells>,
+    /// Copies of the files that calls change before a person is asked.
+    pub(crate) kept_copies: Arc<KeptCopies>,
     pub(crate) mcp: Arc<McpClient>,
     /// The tools of single sessions.
     pub(crate) session_sources: Arc<SessionSources>,

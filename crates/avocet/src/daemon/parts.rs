@@ -18,6 +18,7 @@ use avocet_telemetry::{ExporterParts, TelemetryExporter};
 use super::running::{ChannelIntake, StartOptions, open_options};
 use crate::components::audit::Keeper;
 use crate::components::clients::socket_place;
+use crate::components::kept_copies::{DeletionWithCopies, open_copies};
 use crate::components::memories::SearchedMemories;
 use crate::components::models::Models;
 use crate::components::ports::DaemonPorts;
@@ -65,7 +66,9 @@ impl DaemonParts {
         let http = http.map(HttpListener::bind).transpose()?;
         let audit = Keeper::start(&store, &configuration.head_file, &clock, &group);
         let copies = make_copies(configuration, &clock, &group);
-        retention::start(&settings.retention, &store, &clock, &group);
+        let kept_copies = Arc::new(open_copies(configuration));
+        let deletion = DeletionWithCopies { store: store.clone(), copies: kept_copies.clone() };
+        retention::start(&settings.retention, deletion, &clock, &group);
         let (connections, wakes) = Connections::open(configuration, &store, &clock, &group).await?;
         let Connections { channels, workspaces, deliverer, bus, accounts } = connections;
         let cgroups = control_groups();
@@ -86,6 +89,7 @@ impl DaemonParts {
             deliverer,
             bus,
             workspaces,
+            kept_copies,
             mcp: mcp::make_client(configuration, &shells, &clock, &group)?,
             shells: Arc::new(shells),
             session_sources: Arc::default(),

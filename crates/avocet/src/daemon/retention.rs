@@ -11,6 +11,8 @@ use avocet_store::{ContentKind, OldRows, RemovedBatch, SqliteStore};
 use avocet_supervise::Group;
 use tokio_util::sync::CancellationToken;
 
+use crate::components::kept_copies::DeletionWithCopies;
+
 /// The time from one pass to the next.
 const EVERY: Duration = Duration::from_hours(24);
 /// The pause between two transactions, in which the writes of turns come first.
@@ -23,6 +25,7 @@ const MEGABYTE: u64 = 1_000_000;
 struct Remover {
     limits: RetentionConfig,
     store: Arc<SqliteStore>,
+    deletion: DeletionWithCopies,
     clock: Arc<dyn Clock>,
     stop: CancellationToken,
 }
@@ -30,14 +33,16 @@ struct Remover {
 /// Removes old content and old events now and once a day.
 pub(crate) fn start(
     limits: &RetentionConfig,
-    store: &Arc<SqliteStore>,
+    deletion: DeletionWithCopies,
     clock: &Arc<dyn Clock>,
     group: &Group,
 ) {
     let (limits, stop) = (limits.clone(), group.cancel_token());
-    let remover = Remover { limits, store: store.clone(), clock: clock.clone(), stop };
+    let (store, clock) = (deletion.store.clone(), clock.clone());
+    let remover = Remover { limits, store, deletion, clock, stop };
     group.spawn("retention", async move {
         while !remover.stop.is_cancelled() {
+            remover.deletion.forget_deleted().await;
             match remover.pass().await {
                 Ok(removed) if removed > 0 => {
                     tracing::info!(removed, "removed old content from the log");
@@ -121,7 +126,7 @@ impl Remover {
             after = last.as_str().to_owned();
             for session in &sessions {
                 if let DeletedSession::Deleted { turns } =
-                    self.store.delete_session(session).await?
+                    self.deletion.delete_session(session).await?
                 {
                     all += turns;
                 }

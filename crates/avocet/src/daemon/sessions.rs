@@ -34,7 +34,7 @@ pub(super) fn session_parts(
         configuration: configuration.clone(),
         models: models.clone(),
         attachments: attachment_settings(configuration, ports)?,
-        kept: KeptByAgents::new(configuration),
+        kept: KeptByAgents::new(),
     };
     let session_parts = SessionParts {
         turns: store.clone(),

@@ -21,6 +21,7 @@ use crate::components::budgets::{FactWarnings, convert_budgets, tell_unknown_fac
 use crate::components::checkup::{Examiner, layers};
 use crate::components::clients::{read_clients, socket_place};
 use crate::components::json_answers::JsonAnswers;
+use crate::components::kept_copies::DeletionWithCopies;
 use crate::components::ports::DaemonPorts;
 use crate::components::rule_desk::{ConfiguredRules, RuleDesk};
 use crate::configuration::Configuration;
@@ -221,7 +222,10 @@ impl AnsweringParts {
             tasks: Arc::new(sessions.tasks()),
             stop: Arc::new(sessions.stop_desk()),
             dead_letters: Arc::new(sessions.dead_letters()),
-            deletion: store.clone(),
+            deletion: Arc::new(DeletionWithCopies {
+                store: store.clone(),
+                copies: ports.kept_copies.clone(),
+            }),
             branches: store.clone(),
             labels: store.clone(),
             options: Arc::new(sessions.option_desk()),

@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use avocet_protocol::chat::SessionId;
 use avocet_protocol::tool::UndoPlace;
 use cap_std::fs::Dir;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,8 @@ const FILE: &str = "index.json";
 /// The states of the paths of a conversation.
 #[derive(Debug, Default)]
 pub(super) struct KeptIndex {
+    /// The conversation; `None` in an index of an earlier version of the program.
+    pub(super) session: Option<SessionId>,
     /// The places of a call that has begun.
     pub(super) pending: Vec<PendingPlace>,
     /// The paths, by their root.
@@ -49,6 +52,8 @@ pub(super) struct PendingPlace {
 /// The form in the file, whose keys must be texts.
 #[derive(Serialize, Deserialize)]
 struct StoredIndex {
+    #[serde(default)]
+    session: Option<SessionId>,
     pending: Vec<PendingPlace>,
     paths: Vec<(PathBuf, PathBuf, KeptPath)>,
     next_copy: u64,
@@ -63,10 +68,10 @@ impl KeptIndex {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(error),
         };
-        let StoredIndex { pending, paths, next_copy, copied_bytes } =
+        let StoredIndex { session, pending, paths, next_copy, copied_bytes } =
             serde_json::from_slice(&text)?;
         let paths = paths.into_iter().map(|(root, path, kept)| ((root, path), kept)).collect();
-        Ok(Self { pending, paths, next_copy, copied_bytes, has_new_copies: false })
+        Ok(Self { session, pending, paths, next_copy, copied_bytes, has_new_copies: false })
     }
 
     /// Returns the directories that the paths are in.
@@ -97,6 +102,7 @@ impl KeptIndex {
     pub(super) fn write(&self, directory: &Path) -> io::Result<()> {
         let paths = self.paths.iter();
         let stored = StoredIndex {
+            session: self.session.clone(),
             pending: self.pending.clone(),
             paths: paths
                 .map(|((root, path), kept)| (root.clone(), path.clone(), kept.clone()))

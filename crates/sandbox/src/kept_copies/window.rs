@@ -51,6 +51,12 @@ impl OpenWindows {
         windows.iter().filter_map(Weak::upgrade).any(|window| window.conversation != conversation)
     }
 
+    /// Returns `true` if a conversation has a window.
+    pub(super) fn has_own(&self, conversation: &str) -> bool {
+        let windows = self.0.lock();
+        windows.iter().filter_map(Weak::upgrade).any(|window| window.conversation == conversation)
+    }
+
     /// Returns the paths that others have changed in the windows of a conversation.
     pub(super) fn paths_by_others(&self, conversation: &str) -> PathsByOthers {
         let windows = self.0.lock();

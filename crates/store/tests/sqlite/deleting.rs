@@ -1,7 +1,7 @@
 //! Tests of the deletion of a conversation.
 
 use avocet_protocol::chat::SessionId;
-use avocet_protocol::store::{DeletedSession, SessionDeletion};
+use avocet_protocol::store::{DeletedSession, SessionDeletion, SessionWork, SessionsAtWork};
 use rusqlite::Connection;
 
 use crate::retaining::{count, opened};
@@ -79,4 +79,19 @@ async fn delete_session_refuses_a_session_with_work_or_of_a_sub_agent() {
 
 fn run(log: &Connection, sql: &str) {
     log.execute_batch(sql).unwrap();
+}
+
+#[tokio::test]
+async fn session_work_tells_open_ended_and_deleted_conversations_apart() {
+    let (_directory, store, log) = opened(1..4).await;
+    let session = session("terminal:local:s");
+    let work = async || store.session_work(&session).await.unwrap();
+    assert_eq!(work().await, SessionWork::Ended);
+    for state in ["queued", "running", "waiting"] {
+        run(&log, &format!("UPDATE turns SET state = '{state}' WHERE id = 2"));
+        assert_eq!(work().await, SessionWork::Open, "{state}");
+    }
+    run(&log, "UPDATE turns SET state = 'done' WHERE id = 2");
+    store.delete_session(&session).await.unwrap();
+    assert_eq!(work().await, SessionWork::Gone);
 }

@@ -22,7 +22,8 @@
 //! "Keep and trust". So what is written here lowers the trust of whoever reads it.
 //!
 //! **Copies belong to the conversation** (`avocet_sandbox::KeptCopies`), so nothing is lost if a turn
-//! ends without its review: the next answer asks.
+//! ends without its review: the next answer asks. Another conversation that wants the directory before
+//! asks a person once, who can give up these copies with the approval of its call.
 //!
 //! [`Tool::undo_places`]: avocet_protocol::tool::Tool::undo_places
 
@@ -34,6 +35,7 @@ use avocet_protocol::access::{Grant, Role, Rule};
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::ids::ToolName;
 use avocet_protocol::model::ToolCall;
+use avocet_protocol::store::{SessionWork, SessionsAtWork};
 use avocet_protocol::tool::{
     Caution, HeldForCall, ToolClass, ToolContext, ToolError, UndoPlace, WaitRequest,
 };
@@ -63,6 +65,8 @@ pub struct ChangeReviews {
     pub copies: Arc<KeptCopies>,
     /// The directories of the agent.
     pub roots: Arc<WorkspaceRoots>,
+    /// Tells which conversations still work.
+    pub work: Arc<dyn SessionsAtWork>,
 }
 
 impl ChangeReviews {
@@ -75,6 +79,28 @@ impl ChangeReviews {
         let (copies, session) = (self.copies.clone(), session.clone());
         let panicked = |error| Err(KeepError::Io(std::io::Error::other(error)));
         run_blocking(move || work(&copies, &session)).await.unwrap_or_else(panicked)
+    }
+
+    /// Returns the conversations whose unreviewed changes keep another one out of these places, if the
+    /// turns of all of them have ended. Nobody is asked about their changes now.
+    async fn find_ended_holders(
+        &self,
+        session: &SessionId,
+        places: &[UndoPlace],
+    ) -> Option<Vec<SessionId>> {
+        let holders = self.copies.find_holders(session, places)?;
+        for holder in &holders {
+            match self.work.session_work(holder).await {
+                Ok(SessionWork::Ended | SessionWork::Gone) => {}
+                Ok(SessionWork::Open) => return None,
+                Err(error) => {
+                    tracing::warn!(session = %holder, %error, "cannot read if a conversation with \
+                        unreviewed changes still works; its changes wait for its next answer");
+                    return None;
+                }
+            }
+        }
+        Some(holders)
     }
 }
 
@@ -111,30 +137,55 @@ impl ToolRegistry {
         if self.is_granted(registered, call, context).await? {
             return nothing;
         }
+        let wanted = places.clone();
         let begin =
-            move |copies: &KeptCopies, session: &SessionId| copies.begin_changes(session, &places);
+            move |copies: &KeptCopies, session: &SessionId| copies.begin_changes(session, &wanted);
         let begun = reviews.run_with_copies(&context.session, begin).await;
         Ok(match begun {
             Ok(window) => Ok(HeldForCall(window.map(|window| window as _))),
+            Err(KeepError::Busy)
+                if reviews.find_ended_holders(&context.session, &places).await.is_some() =>
+            {
+                Err(ask_to_give_up_copies())
+            }
             Err(error) => Err(ask_before(&error)),
         })
     }
 
     /// Returns `true` if a person has approved the call because another conversation kept its files busy.
-    /// The call needs no review then, although the files are free now.
+    /// The call needs no review then, although the files are free now. If the person has approved that
+    /// the copies of a conversation whose turn has ended are given up, they are, and the call is
+    /// reviewed like any other.
     pub(super) async fn was_allowed(
         &self,
         registered: &RegisteredTool,
         call: &ToolCall,
-        allowed: Option<&str>,
+        (allowed, places): (Option<&str>, Option<&[UndoPlace]>),
         context: &ToolContext,
     ) -> Result<bool, ToolError> {
+        let (Some(reviews), Some(places)) = (self.reviews.as_ref(), places) else {
+            return Ok(false);
+        };
         if allowed.is_none() {
             return Ok(false);
         }
-        let decision = ask_before(&KeepError::Busy);
-        let request = self.approval_request(registered, call, &decision, context).await?;
-        Ok(request.is_some_and(|request| request.is_allowed(allowed)))
+        let is_allowed = async |decision: &PolicyDecision| {
+            let request = self.approval_request(registered, call, decision, context).await?;
+            Ok::<_, ToolError>(request.is_some_and(|request| request.is_allowed(allowed)))
+        };
+        if is_allowed(&ask_to_give_up_copies()).await? {
+            let holders = reviews.find_ended_holders(&context.session, places).await;
+            for holder in holders.unwrap_or_default() {
+                let release = |copies: &KeptCopies, holder: &SessionId| {
+                    copies.release_copies(holder);
+                    Ok(())
+                };
+                // It cannot fail, except by a panic, which is logged.
+                let _released = reviews.run_with_copies(&holder, release).await;
+            }
+            return Ok(false);
+        }
+        is_allowed(&ask_before(&KeepError::Busy)).await
     }
 
     /// Notes the paths that a call of a file tool is about to change, and renews their copies. The caller
@@ -276,6 +327,16 @@ impl ToolRegistry {
 fn ask_before(error: &KeepError) -> PolicyDecision {
     let why = format!("{READ}, and could not undo the call: {error}");
     PolicyDecision::new(Rule::Ask, why, false)
+}
+
+/// Decides to ask before a call in a directory with unreviewed changes of a conversation whose turn has
+/// ended.
+fn ask_to_give_up_copies() -> PolicyDecision {
+    let why = format!(
+        "{READ}, and changes of a stopped conversation in the same directory were not reviewed; if \
+            you allow this call, those changes stay, marked as untrusted, and can no longer be undone"
+    );
+    PolicyDecision::new(Rule::Ask, why, true)
 }
 
 /// Returns the grant of a person who trusts the changed files; `None` if they are too many, or if

@@ -4,23 +4,50 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use avocet_protocol::access::{PermissionMode, Role, Rule, ToolPolicy, Trust};
+use avocet_protocol::chat::SessionId;
+use avocet_protocol::model::ToolCall;
+use avocet_protocol::store::{SessionWork, SessionsAtWork, StoreError};
 use avocet_protocol::tool::{ToolContext, Toolbox, WaitRequest};
 use avocet_sandbox::{KeptCopies, Workspace, WorkspaceRoots};
-use avocet_tools::{AgentPolicy, ChangeReviews};
+use avocet_tools::{AgentPolicy, ChangeReviews, ToolRegistry};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::world::{World, call, context, has};
 
-/// A world with reviews, and the directory of the copies.
+/// A world with reviews, and the directory of the copies. The turns of all conversations have ended.
 async fn reviewing() -> (World, TempDir) {
     let (mut world, directory) = (World::new().await, TempDir::new().unwrap());
-    let roots: WorkspaceRoots = Workspace::open(world.workspace.path()).unwrap().into();
-    let copies = KeptCopies::open(directory.path().join("changes"), Vec::new());
-    let reviews = ChangeReviews { copies: Arc::new(copies), roots: Arc::new(roots) };
-    world.registry = world.registry.with_reviews(reviews);
+    world.registry = with_reviews(world.registry, &world.workspace, &directory, true);
     (world, directory)
+}
+
+fn with_reviews(
+    registry: ToolRegistry,
+    workspace: &TempDir,
+    directory: &TempDir,
+    has_ended: bool,
+) -> ToolRegistry {
+    let roots: WorkspaceRoots = Workspace::open(workspace.path()).unwrap().into();
+    let copies = KeptCopies::open(directory.path().join("changes"), Vec::new());
+    let work = Arc::new(WorkOfOthers { has_ended });
+    let reviews = ChangeReviews { copies: Arc::new(copies), roots: Arc::new(roots), work };
+    registry.with_reviews(reviews)
+}
+
+/// The same work of each conversation.
+#[derive(Debug)]
+struct WorkOfOthers {
+    has_ended: bool,
+}
+
+#[async_trait]
+impl SessionsAtWork for WorkOfOthers {
+    async fn session_work(&self, _session: &SessionId) -> Result<SessionWork, StoreError> {
+        Ok(if self.has_ended { SessionWork::Ended } else { SessionWork::Open })
+    }
 }
 
 fn low() -> ToolContext {
@@ -257,4 +284,55 @@ async fn call_that_only_reads_between_preparation_and_start_notes_nothing() {
     world.run_in(&low(), "read_file", json!({"path": "a.md"})).await.unwrap();
     world.registry.execute(&edit, &low()).await.unwrap();
     assert!(text(&review(&world).await).contains("-one"));
+}
+
+/// Runs an approved call: the approval is the digest of the question.
+async fn approve(world: &World, context: &ToolContext, call: &ToolCall, asked: &WaitRequest) {
+    let allowed = asked.shown.as_deref();
+    let prepared = world.registry.prepare(call, allowed, context).await.unwrap();
+    assert_eq!(prepared.approval, None);
+    world.registry.execute(call, context).await.unwrap();
+}
+
+#[tokio::test]
+async fn changes_of_a_stopped_conversation_can_be_given_up_with_one_approval() {
+    let (world, directory) = reviewing().await;
+    let stopped = ToolContext { session: "terminal:local:stopped".parse().unwrap(), ..low() };
+    let write = |path: &str| json!({"path": path, "content": "x"});
+    world.run_in(&stopped, "write_file", write("a.md")).await.unwrap();
+    let second = call("write_file", &write("b.md"));
+    let ask = async || world.registry.prepare(&second, None, &low()).await.unwrap().approval;
+    let asked = ask().await.unwrap();
+    let why = "changes of a stopped conversation in the same directory were not reviewed; if you allow \
+        this call, those changes stay, marked as untrusted, and can no longer be undone";
+    assert!(text(&asked).contains(why), "{}", text(&asked));
+    assert_eq!((asked.grant.clone(), asked.prompt.as_ref().unwrap().choices.len()), (None, 2));
+    // The question alone, or a denial, gives nothing up.
+    assert!(world.registry.has_changes(&stopped.session));
+    approve(&world, &low(), &second, &asked).await;
+    assert!(!world.registry.has_changes(&stopped.session));
+    assert_eq!(entries(directory.path()), 1);
+    assert!(!asks(&world, &low(), "write_file", write("c.md")).await);
+    world.registry.undo_changes(&low()).await;
+    assert_eq!(world.get("a.md"), "x");
+    assert!(!world.workspace.path().join("b.md").exists());
+    let reading = context();
+    world.run_in(&reading, "read_file", json!({"path": "a.md"})).await.unwrap();
+    assert_eq!(reading.read.get(), Trust::Low);
+}
+
+#[tokio::test]
+async fn changes_of_a_working_conversation_wait_for_its_review() {
+    let (mut world, directory) = (World::new().await, TempDir::new().unwrap());
+    world.registry = with_reviews(world.registry, &world.workspace, &directory, false);
+    let working = ToolContext { session: "terminal:local:working".parse().unwrap(), ..low() };
+    let write = |path: &str| json!({"path": path, "content": "x"});
+    world.run_in(&working, "write_file", write("a.md")).await.unwrap();
+    let second = call("write_file", &write("b.md"));
+    let asked = world.registry.prepare(&second, None, &low()).await.unwrap().approval.unwrap();
+    let why = "changes of another conversation in the same directory wait for their review";
+    assert!(text(&asked).contains(why), "{}", text(&asked));
+    approve(&world, &low(), &second, &asked).await;
+    assert!(world.registry.has_changes(&working.session));
+    assert!(!world.registry.has_changes(&low().session));
 }
