@@ -25,6 +25,7 @@ mod damage;
 mod directory;
 mod doctor;
 mod door;
+mod erasing;
 mod events;
 mod external;
 mod full_disk;

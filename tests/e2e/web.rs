@@ -18,14 +18,14 @@ use crate::terminal::pty::TerminalOptions;
 const MESSAGE: &str = "/v1/messages";
 
 /// The console of a daemon, and the token of a browser.
-struct Browser {
+pub(crate) struct Browser {
     server: SocketAddr,
     token: String,
 }
 
 impl Browser {
     /// Opens the console, and signs in.
-    async fn of(home: &Home) -> Self {
+    pub(crate) async fn of(home: &Home) -> Self {
         Self::sign_in(&printed_json(home, &["web", "--print"])).await
     }
 
@@ -43,7 +43,7 @@ impl Browser {
         browser
     }
 
-    async fn send(&self, line: &str, body: &str) -> RawHttpAnswer {
+    pub(crate) async fn send(&self, line: &str, body: &str) -> RawHttpAnswer {
         let Self { server, token } = self;
         let auth = if token.is_empty() {
             String::new()
@@ -58,11 +58,11 @@ impl Browser {
         soon(line, exchange(*server, request.as_bytes())).await
     }
 
-    async fn get(&self, path: &str) -> RawHttpAnswer {
+    pub(crate) async fn get(&self, path: &str) -> RawHttpAnswer {
         self.send(&format!("GET {path}"), "").await
     }
 
-    async fn post(&self, path: &str, body: &Value) -> RawHttpAnswer {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> RawHttpAnswer {
         self.send(&format!("POST {path}"), &body.to_string()).await
     }
 }

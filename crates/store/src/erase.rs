@@ -16,11 +16,12 @@
 //! INTO`), so it has no free pages. The full-text indices are emptied and filled again, because
 //! FTS5 keeps the words of deleted rows.
 //!
-//! `subject` selects the rows, `remove` removes or blanks them, and `sweep` replaces repetitions of
-//! erased texts. A test lists how each column with text is handled.
+//! `subject` selects the rows, `remove` removes or blanks them, `sweep` replaces repetitions of erased
+//! memories, and `repeated` those of messages in answers to other people. A test lists how each column with text is handled.
 
 mod note;
 mod remove;
+mod repeated;
 mod subject;
 mod sweep;
 

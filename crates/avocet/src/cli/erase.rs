@@ -14,6 +14,7 @@ use avocet_store::{
     SqliteStore, near_people, prepare_erasure,
 };
 use avocet_supervise::run_blocking;
+use avocet_text::append_line;
 use clap::Args;
 use serde_json::json;
 
@@ -37,6 +38,14 @@ pub(crate) struct EraseOptions {
     json: bool,
 }
 
+/// Files that an erasure leaves as they are.
+struct UnreachedFiles {
+    /// Files that the agent wrote in a workspace.
+    written: Vec<PathBuf>,
+    /// Copies of the log.
+    copies: Vec<PathBuf>,
+}
+
 /// Shows what goes, asks, and erases it.
 pub(crate) async fn erase(
     context: &CommandContext,
@@ -58,19 +67,22 @@ pub(crate) async fn erase(
     });
     let (prepared, lock) = prepared.await?.map_err(|error| failure(&subject, &known, &error))?;
     let files = files::files_of(&configuration, &subject, prepared.ids());
-    let copies = files::other_copies(&configuration);
+    let unreached = UnreachedFiles {
+        written: files::list_written_files(&configuration, prepared.ids()),
+        copies: files::other_copies(&configuration),
+    };
     if !options.yes {
         print_text(&format!(
             "{}{}",
             counts_text(&subject, prepared.counts(), files.len()),
-            copies_text(&copies)
+            unreached_text(&subject, &unreached)
         ))?;
         if !ask_confirmation("Erase all of this for good?")? {
             print_text("Nothing was erased.\n")?;
             return Ok(Exit::Done);
         }
     }
-    finish(prepared, lock, &subject, files, copies, options.json).await
+    finish(prepared, lock, &subject, files, unreached, options.json).await
 }
 
 async fn finish(
@@ -78,7 +90,7 @@ async fn finish(
     lock: DirectoryLock,
     subject: &EraseSubject,
     files: Vec<PathBuf>,
-    copies: Vec<PathBuf>,
+    unreached: UnreachedFiles,
     json: bool,
 ) -> Result<Exit, Failure> {
     let (counts, removed) = (*prepared.counts(), files.len());
@@ -88,7 +100,9 @@ async fn finish(
         committed
     });
     committed.await?.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
-    let value = json!({ "erased": counts, "files": removed, "not_reached": copies });
+    let UnreachedFiles { written, copies } = &unreached;
+    let value =
+        json!({ "erased": counts, "files": removed, "stays": written, "not_reached": copies });
     print_result(json, &value, || {
         let mut text = format!("Erased.\n{}", counts_text(subject, &counts, removed));
         text.push_str(
@@ -100,7 +114,7 @@ async fn finish(
                  The configuration itself is unchanged.\n",
             );
         }
-        text + &copies_text(&copies)
+        text + &unreached_text(subject, &unreached)
     })
 }
 
@@ -183,15 +197,31 @@ fn counts_text(subject: &EraseSubject, counts: &ErasedCounts, files: usize) -> S
     text
 }
 
-fn copies_text(copies: &[PathBuf]) -> String {
-    let mut text =
-        "Copies of the log elsewhere and the platforms themselves cannot be reached.\n".to_owned();
-    if copies.is_empty() {
-        return text;
+/// Lists what the command leaves as it is: files of the agent in the workspaces, and copies of the log.
+fn unreached_text(subject: &EraseSubject, unreached: &UnreachedFiles) -> String {
+    let UnreachedFiles { written, copies } = unreached;
+    let mut text = String::new();
+    if !written.is_empty() {
+        text.push_str(
+            "These files of the agent stay, because other work may be in them; look at them yourself:\n",
+        );
+        append_paths(&mut text, written);
     }
-    text.push_str("These copies are unchanged and may hold the texts; remove them yourself:\n");
-    for copy in copies {
-        text.push_str(&format!("  {}\n", copy.display()));
+    if !matches!(subject, EraseSubject::Memory(_)) {
+        text.push_str(
+            "Files that its programs wrote in a workspace outside of inbox/ and answers/ stay, and so do commits.\n",
+        );
+    }
+    text.push_str("Copies of the log elsewhere and the platforms themselves cannot be reached.\n");
+    if !copies.is_empty() {
+        text.push_str("These copies are unchanged and may hold the texts; remove them yourself:\n");
+        append_paths(&mut text, copies);
     }
     text
+}
+
+fn append_paths(text: &mut String, paths: &[PathBuf]) {
+    for path in paths {
+        append_line(text, format_args!("  {}", path.display()));
+    }
 }

@@ -6,6 +6,7 @@ use avocet_protocol::store::{MemoryAuthor, MemoryScope};
 
 use rusqlite::Params;
 
+use super::repeated::RepeatedTexts;
 use super::subject::{BY_PERSON, person_key};
 use super::sweep::ERASED_TEXT;
 use super::{EraseError, EraseSubject, ErasedCounts, sweep};
@@ -23,8 +24,9 @@ pub(super) fn remove_rows(tx: &Tx<'_>, subject: &EraseSubject) -> Result<ErasedC
         EraseSubject::Session(_) | EraseSubject::Memory(_) => None,
     };
     let texts = sweep::memory_texts(tx)?;
+    let repeated = RepeatedTexts::read(tx)?;
     let mut counts = ErasedCounts {
-        audit: erase_audit_texts(tx, person, &texts)?,
+        audit: erase_audit_texts(tx, person, &texts, &repeated)?,
         sessions: count(tx, "SELECT count(*) FROM erased_sessions")?,
         turns: count(tx, "SELECT count(*) FROM erased_turns")?,
         messages: count(
@@ -43,7 +45,9 @@ pub(super) fn remove_rows(tx: &Tx<'_>, subject: &EraseSubject) -> Result<ErasedC
     (counts.schedules, counts.rules) = remove_orders(tx, person)?;
     remove_turns(tx)?;
     remove_sessions(tx)?;
-    counts.repeated = sweep::replace_texts(tx, &texts)? + sweep::remove_quotes(tx)?;
+    counts.repeated = sweep::replace_texts(tx, &texts)?
+        + sweep::remove_quotes(tx)?
+        + repeated.replace_in_answers(tx)?;
     rebuild_indices(tx)?;
     Ok(counts)
 }
@@ -66,6 +70,7 @@ fn erase_audit_texts(
     tx: &Tx<'_>,
     person: Option<&PersonId>,
     texts: &[String],
+    repeated: &RepeatedTexts,
 ) -> Result<u64, EraseError> {
     use ErasableText::{Actor, Digest, Session, Summary, Tool};
     let before = count(tx, ERASED_ROWS)?;
@@ -98,6 +103,9 @@ fn erase_audit_texts(
     )?;
     for text in texts {
         erase_texts(tx, "instr(summary, ?1) > 0", [sweep::audit_needle(text)], &[Digest, Summary])?;
+    }
+    for sequence in repeated.find_audit_rows(tx)? {
+        erase_texts(tx, "sequence = ?1", [sequence], &[Digest, Summary])?;
     }
     Ok(count(tx, ERASED_ROWS)? - before)
 }
@@ -169,7 +177,8 @@ fn blank_turns(tx: &Tx<'_>) -> Result<()> {
         ),
         (
             "UPDATE outbox SET content = ?1, error = NULL, digest = NULL \
-             WHERE turn IN (SELECT id FROM blanked_turns)",
+             WHERE turn IN (SELECT id FROM blanked_turns) OR edits IN \
+                 (SELECT id FROM outbox WHERE turn IN (SELECT id FROM blanked_turns))",
             ERASED_CONTENT,
         ),
         ("UPDATE reports SET text = ?1 WHERE turn IN (SELECT id FROM blanked_turns)", ERASED_TEXT),
@@ -199,15 +208,19 @@ fn blank_turns(tx: &Tx<'_>) -> Result<()> {
 /// Removes the person from the admitted people, the pairing codes and the links.
 fn remove_access(tx: &Tx<'_>, person: &PersonId) -> Result<u64> {
     let key = person_key(person);
+    // A key has the code as people read it, with a dash. A card may be older than the kept codes, and
+    // names the person in parentheses.
     let cards = format!(
-        "SELECT id FROM outbox WHERE key IN \
-             (SELECT 'pair ' || code FROM pairings WHERE {BY_PERSON})"
+        "SELECT id FROM outbox WHERE key LIKE 'pair %' AND (replace(key, '-', '') IN \
+             (SELECT 'pair ' || code FROM pairings WHERE {BY_PERSON}) \
+         OR instr(content, '(' || ?1 || ':' || ?2 || ':' || ?3 || ')') > 0 \
+         OR instr(content, '(`' || ?1 || ':' || ?2 || ':' || ?3 || '`)') > 0)"
     );
     let chats = format!("SELECT channel, account, chat FROM private_chats WHERE {BY_PERSON}");
     let mut changed = 0;
     // The cards that asked the owners show the name and the first message.
     for statement in [
-        format!("DELETE FROM outbox WHERE id IN (SELECT edits FROM outbox WHERE id IN ({cards}))"),
+        format!("DELETE FROM outbox WHERE edits IN ({cards})"),
         format!("DELETE FROM outbox WHERE id IN ({cards})"),
         format!("DELETE FROM stop_told WHERE (channel, account, chat) IN ({chats})"),
     ] {
@@ -277,7 +290,7 @@ fn remove_turns(tx: &Tx<'_>) -> Result<()> {
     )?;
     // Edits of deliveries have no turn.
     tx.change_rows(
-        "DELETE FROM outbox WHERE id IN (SELECT edits FROM outbox \
+        "DELETE FROM outbox WHERE turn IS NULL AND edits IN (SELECT id FROM outbox \
          WHERE turn IN (SELECT id FROM erased_turns))",
         (),
     )?;

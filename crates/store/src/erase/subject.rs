@@ -29,6 +29,8 @@ pub struct ErasedIds {
     pub kept_uploads: Vec<String>,
     /// Scopes that lose a memory.
     pub scopes: Vec<String>,
+    /// Paths of files that the agent wrote in the erased turns, as its calls name them. The files stay.
+    pub written_files: Vec<String>,
 }
 
 const TABLES: [&str; 6] = [
@@ -203,7 +205,31 @@ pub(super) fn read_ids(db: Db<'_>) -> Result<ErasedIds> {
         scopes: texts(
             "SELECT DISTINCT scope FROM memories WHERE id IN (SELECT id FROM erased_memories)",
         )?,
+        written_files: written_files(db)?,
     })
+}
+
+/// Returns the paths that calls of the file tools name. Programs may have written more.
+fn written_files(db: Db<'_>) -> Result<Vec<String>> {
+    const OF_PATCH: [&str; 2] = ["--- a/", "+++ b/"];
+    let texts = |sql: &str| db.query_rows(sql, (), |row| row.get::<_, String>(0));
+    let of_turns =
+        "ok = 1 AND turn IN (SELECT id FROM erased_turns UNION SELECT id FROM blanked_turns)";
+    let mut paths = texts(&format!(
+        "SELECT json_extract(arguments, '$.object.path') AS path FROM calls \
+         WHERE name IN ('write_file', 'edit_file') AND {of_turns} AND path IS NOT NULL"
+    ))?;
+    let patches = texts(&format!(
+        "SELECT coalesce(json_extract(arguments, '$.object.patch'), '') FROM calls \
+         WHERE name = 'apply_patch' AND {of_turns}"
+    ))?;
+    for line in patches.iter().flat_map(|patch| patch.lines()) {
+        let path = OF_PATCH.iter().find_map(|start| line.strip_prefix(start));
+        paths.extend(path.map(str::to_owned));
+    }
+    paths.sort();
+    paths.dedup();
+    Ok(paths)
 }
 
 /// Returns the known people whose ids are nearest to an unknown one.

@@ -62,7 +62,7 @@ pub(super) fn audit_needle(text: &str) -> String {
     json_escaped(&start)
 }
 
-fn json_escaped(text: &str) -> String {
+pub(super) fn json_escaped(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }

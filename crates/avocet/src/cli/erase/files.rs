@@ -71,6 +71,18 @@ fn is_of(file: &Path, ids: &ErasedIds) -> bool {
     }
 }
 
+/// Returns the files that the agent wrote in the erased turns and that stay in the workspaces. They may be
+/// the work of other people, too.
+pub(super) fn list_written_files(configuration: &Configuration, ids: &ErasedIds) -> Vec<PathBuf> {
+    let workspaces = configuration.agents.iter().map(|agent| &agent.workspace);
+    let paths = workspaces
+        .flat_map(|workspace| ids.written_files.iter().map(move |path| workspace.join(path)));
+    let mut files: Vec<PathBuf> = paths.filter(|path| path.is_file()).collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
 /// Returns the files of the memory that show a scope with an erased memory. They are written again
 /// from the log.
 fn memory_files(configuration: &Configuration, ids: &ErasedIds) -> Vec<PathBuf> {
