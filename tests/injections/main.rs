@@ -7,6 +7,7 @@
 mod approved;
 mod corpus;
 mod everyday;
+mod granted;
 mod gullible;
 mod hosts;
 mod links;

@@ -62,7 +62,47 @@ pub(crate) fn add(
         text: lookup,
         directory: directory.clone(),
     })?;
+    registry.add_tool(Outbox { directory: directory.clone() })?;
     registry.add_tool(Library { name: "mcp_board", text: board, directory })
+}
+
+/// The file of the sent texts, one in each line behind its recipient.
+const SENT: &str = "sent.txt";
+
+/// Sends a text to a recipient: a line of a file.
+#[derive(Debug)]
+struct Outbox {
+    directory: PathBuf,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Letter {
+    /// Who gets it.
+    to: String,
+    /// What it says.
+    text: String,
+}
+
+#[async_trait]
+impl Tool for Outbox {
+    type Arguments = Letter;
+
+    fn describe(&self) -> Description {
+        let text = "Send a letter with a server.";
+        Description::new("mcp_send", ToolClass::Effect, text).returns_untrusted_text()
+    }
+
+    async fn execute(
+        &self,
+        Letter { to, text }: Letter,
+        _context: &ToolContext,
+    ) -> Result<ToolOutcome, ToolError> {
+        let path = self.directory.join(SENT);
+        let line = format!("{to}: {text}\n");
+        let noted = run_blocking(move || append(&path, &line)).await;
+        assert!(matches!(noted, Ok(Ok(()))), "the letter is not noted: {noted:?}");
+        Ok(json!({ "sent": true }).into())
+    }
 }
 
 /// Returns the test's text about a topic, as untrusted content.

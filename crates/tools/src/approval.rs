@@ -13,6 +13,7 @@ use avocet_text::{MixedWord, escape_invisible, find_mixed_words};
 use serde_json::{Map, Value};
 
 use crate::policy::READ;
+use crate::session_grants::{CallGrant, GrantKind, NamedArgument, is_of_file, listable_arguments};
 
 /// Characters of a question that are shown at once.
 const SHOWN: usize = 2500;
@@ -24,32 +25,21 @@ const MORE: &str = " more characters; SHA-256 of all: ";
 const MIXED_WORDS: usize = 5;
 /// Characters of the session grant's scope that a person is shown.
 const SCOPE: usize = 60;
-
-/// The name in the grant of a review, whose scope lists files.
-pub(crate) const REVIEW: &str = "review_changes";
+/// Arguments that are named because no approval covers them.
+const NEW_ARGUMENTS: usize = 5;
 
 /// Labels of the button that allows later calls, too.
 const FOR_SESSION: &str = "Allow for this session";
 const TRUST_FILE: &str = "Allow and trust this file";
 
-/// Returns `true` for a tool that changes one file, whose grant covers that file.
-pub(crate) fn is_of_file(tool: &ToolName) -> bool {
-    ["edit_file", "write_file"].contains(&tool.as_str())
-}
-
-/// Returns `true` if a grant for the session covers a call with this grant. A trusted file may be
-/// changed by each tool that changes one file. A grant without a file covers its own tool only.
-pub(crate) fn is_covered(wanted: &Grant, grants: &[Grant]) -> bool {
-    let is_same_file = |grant: &Grant| {
-        let is_of_files = is_of_file(&grant.tool) && is_of_file(&wanted.tool);
-        is_of_files && !grant.scope.is_empty() && grant.scope == wanted.scope
-    };
-    let is_reviewed = |grant: &Grant| {
-        let is_review = grant.tool.as_str() == REVIEW && is_of_file(&wanted.tool);
-        is_review && grant.scope.lines().any(|file| file == wanted.scope)
-    };
-    let covers = |grant: &Grant| grant == wanted || is_same_file(grant) || is_reviewed(grant);
-    grants.iter().any(covers)
+/// The reason of an approval prompt.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AskReason<'r> {
+    /// Follows "I ask because".
+    pub(crate) why: &'r str,
+    /// The arguments that an approval for the session does not cover. They depend on the other approvals
+    /// of the session, so the digest of the question is without them.
+    pub(crate) new: &'r [NamedArgument],
 }
 
 /// The approval prompt for a call. `shown` is the call as its tool displays it, and `grant` is the
@@ -57,31 +47,87 @@ pub(crate) fn is_covered(wanted: &Grant, grants: &[Grant]) -> bool {
 pub(crate) fn of_call(
     tool: &ToolName,
     shown: &str,
-    why: &str,
-    grant: Option<Grant>,
+    reason: AskReason<'_>,
+    grant: Option<&CallGrant>,
     expires_after: Duration,
 ) -> WaitRequest {
-    let more = grant.as_ref().map(|grant| match grant.scope.as_str() {
-        "" => (FOR_SESSION, format!("“For this session” covers every {tool}.")),
-        file if is_of_file(tool) => (
-            TRUST_FILE,
-            format!("Trust in {} covers later changes in this session.", one_line(file)),
-        ),
-        scope => (FOR_SESSION, format!("“For this session” covers {tool}: {}.", one_line(scope))),
-    });
+    let AskReason { why, new } = reason;
+    let more = grant.map(|grant| describe_grant(tool, grant));
     let shown = named_nowhere(shown);
-    let text = format!(
-        "**May I use `{tool}`?** I ask because {why}.\n\n{shown}{}{}",
-        describe_mixed_words(&shown),
-        more.as_ref().map(|(_, covers)| format!("\n\n{covers}")).unwrap_or_default()
-    );
+    let covers = more.as_ref().map(|(_, covers)| format!("\n\n{covers}")).unwrap_or_default();
+    let head = format!("**May I use `{tool}`?** I ask because {why}.");
+    let call = format!("\n\n{shown}{}{covers}", describe_mixed_words(&shown));
     let mut choices = vec![make_choice("Allow once", "/approve {wait}")];
     if let Some((label, _)) = more {
         choices.push(make_choice(label, "/approve {wait} session"));
     }
     choices.push(make_choice("Deny", "/deny {wait}"));
     let prompt = |text| notices::Approval.for_reader(readers::DECIDERS, text);
-    approval_request(prompt, with_way_to_all(text), choices, grant, expires_after)
+    let offered = grant.map(|grant| grant.offered.clone());
+    let text = with_way_to_all(format!("{head}{call}"));
+    let mut request = approval_request(prompt, text, choices, offered, expires_after);
+    if let Some(prompt) = request.prompt.as_mut().filter(|_| !new.is_empty()) {
+        prompt.text.insert_str(head.len(), &describe_new_arguments(new));
+    }
+    request
+}
+
+/// The label of the button for the session, and the sentence that tells what it covers.
+fn describe_grant(tool: &ToolName, grant: &CallGrant) -> (&'static str, String) {
+    let scope = &grant.offered.scope;
+    match &grant.kind {
+        GrantKind::Scope if is_of_file(tool) => (
+            TRUST_FILE,
+            format!("Trust in {} covers later changes in this session.", one_line(scope)),
+        ),
+        GrantKind::Scope => {
+            (FOR_SESSION, format!("“For this session” covers {tool}: {}.", one_line(scope)))
+        }
+        GrantKind::Shape { .. } => (
+            FOR_SESSION,
+            format!(
+                "“For this session” covers {} with other arguments, inside the sandbox and without \
+                    a network.",
+                one_line(scope)
+            ),
+        ),
+        GrantKind::Arguments(named) => {
+            let listed: Vec<String> =
+                listable_arguments(named).map(|one| one_line(&one.to_line())).collect();
+            let rest = match named.len() - listed.len() {
+                0 => "",
+                _ => " The rest of this call is asked about each time.",
+            };
+            let here = match &listed[..] {
+                [] => String::new(),
+                listed => format!(" (here {})", listed.join(", ")),
+            };
+            let covers = format!(
+                "“For this session” covers every {tool} until I read words of strangers. After \
+                    that, texts and dates may differ, but each name, address and number must be \
+                    one that you have allowed{here} or that a person has typed in this chat.{rest}"
+            );
+            (FOR_SESSION, covers)
+        }
+    }
+}
+
+/// Names the arguments that an approval for the session does not cover.
+fn describe_new_arguments(new: &[NamedArgument]) -> String {
+    let named: Vec<String> = new
+        .iter()
+        .take(NEW_ARGUMENTS)
+        .map(|one| one_line(&escape_invisible(&one.to_line())))
+        .collect();
+    let rest = match new.len().saturating_sub(NEW_ARGUMENTS) {
+        0 => String::new(),
+        rest => format!(" and {rest} more"),
+    };
+    let was = if new.len() == 1 { "was" } else { "were" };
+    format!(
+        " You have allowed this tool for the session, but {}{rest} {was} not in what you allowed.",
+        named.join(", ")
+    )
 }
 
 /// The approval prompt for an answer that is withheld because it may leak data. `fetched` is shown
@@ -199,7 +245,7 @@ pub(crate) fn plain_question(arguments: &Map<String, Value>) -> Question {
         other => format!("{name}: {other}"),
     });
     let lines: Vec<String> = lines.collect();
-    Question { shown: fence_text(&lines.join("\n"), ""), scope: String::new() }
+    Question { shown: fence_text(&lines.join("\n"), ""), scope: String::new(), shape: None }
 }
 
 /// Puts a text into a code block that the text cannot close. A long text is cut, with a note.

@@ -5,6 +5,7 @@ mod aliases;
 mod approval;
 mod builtin;
 mod command_precheck;
+mod command_shape;
 mod declared_types;
 mod erased;
 #[cfg(any(test, feature = "testing"))]
@@ -21,6 +22,7 @@ mod registry;
 mod rule_grammar;
 mod rule_policy;
 mod schema;
+mod session_grants;
 mod shell_words;
 mod web;
 mod workspace_files;

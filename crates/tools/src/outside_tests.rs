@@ -1,8 +1,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use avocet_protocol::access::{Role, Trust};
+use avocet_protocol::access::{Grant, Role, Trust};
 use avocet_protocol::model::{Arguments, ToolCall};
-use avocet_protocol::tool::{Caution, Description, ToolClass, Toolbox, UNTRUSTED_TOOL};
+use avocet_protocol::tool::{Caution, Description, Seen, ToolClass, Toolbox, UNTRUSTED_TOOL};
 use avocet_testkit::{ManualClock, private_place, tool_context};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -166,4 +166,45 @@ async fn calls_of_a_source_are_validated_and_ask_unless_a_rule_allows_them() {
     assert!(registry.prepare(&valid, None, &context).await.unwrap().approval.is_none());
     assert!(registry.has_match("a__*"));
     assert!(!registry.has_match("c__*"));
+}
+
+/// An owner's context after untrusted text.
+fn low(grants: &[Grant]) -> ToolContext {
+    ToolContext { trust: Trust::Low, grants: grants.to_vec().into(), ..tool_context() }
+}
+
+#[tokio::test]
+async fn approval_for_the_session_covers_no_new_recipient_after_untrusted_text() {
+    let samples = Arc::new(Samples::default());
+    samples.set(&[sample("a__b")]);
+    let registry = registry(&samples);
+    let send = |to: &str, text: &str| {
+        call("a__b", &json!({"x-n": 1, "to": [to], "text": text}).to_string())
+    };
+    let ask = async |call: &ToolCall, context: &ToolContext, allowed: Option<&str>| {
+        registry.prepare(call, allowed, context).await.unwrap().approval
+    };
+    let first = ask(&send("bob@example.org", "Hi"), &low(&[]), None).await.unwrap();
+    let grants = [first.grant.unwrap()];
+    assert_eq!(grants[0].scope, "x-n: 1\nto: bob@example.org");
+    // The same recipient may get another text.
+    let again = send("bob@example.org", "Bye");
+    assert_eq!(ask(&again, &low(&grants), None).await, None);
+    let elsewhere = send("mark@evil.dev", "Hi");
+    let asked = ask(&elsewhere, &low(&grants), None).await.unwrap();
+    let text = &asked.prompt.as_ref().unwrap().text;
+    let told = "You have allowed this tool for the session, but `to: mark@evil.dev` was not in what \
+        you allowed.";
+    assert!(text.contains(told), "{text}");
+    // Without untrusted text, the approval covers every call.
+    let trusted = ToolContext { trust: Trust::Full, ..low(&grants) };
+    assert_eq!(ask(&elsewhere, &trusted, None).await, None);
+    // A person has named the recipient.
+    let people = vec!["Write to mark@evil.dev, please.".to_owned()];
+    let seen = Arc::new(Seen { people, ..Seen::default() });
+    let typed = ToolContext { seen, ..low(&grants) };
+    assert_eq!(ask(&elsewhere, &typed, None).await, None);
+    // An approval of a call holds although another one was given for the session meanwhile.
+    let allowed = ask(&elsewhere, &low(&[]), None).await.unwrap().shown;
+    assert_eq!(ask(&elsewhere, &low(&grants), allowed.as_deref()).await, None);
 }

@@ -95,7 +95,7 @@ impl FileWork for ApplyPatch {
         arguments: &ApplyPatchArguments,
     ) -> Result<Option<Question>, ToolError> {
         let shown = fence_text(&arguments.patch, "diff");
-        Ok(Some(Question { shown, scope: String::new() }))
+        Ok(Some(Question { shown, scope: String::new(), shape: None }))
     }
 }
 

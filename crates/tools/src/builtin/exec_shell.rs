@@ -22,6 +22,7 @@ use super::programs::{
     ENDING, EndedProgram, ProgramRunner, WantedProgram, code_block, shown_directory,
 };
 use crate::command_precheck;
+use crate::command_shape::shape_of_command;
 use crate::only_git::only_git;
 
 const DEFAULT_LIMIT: Duration = Duration::from_secs(30);
@@ -170,10 +171,15 @@ impl Tool for ExecShell {
         let directory = shown_directory(working_dir.as_deref());
         let how = if background.unwrap_or(false) { " in the background" } else { "" };
         let shown = format!("Run this command{how}, in {directory}:\n\n{}", code_block(command));
-        let scope = match working_dir {
-            None => format!("{command}{how}"),
-            Some(_) => format!("{command}{how}, in {directory}"),
+        let in_directory = match working_dir {
+            None => String::new(),
+            Some(_) => format!(", in {directory}"),
         };
-        Some(Question { shown, scope })
+        let scope = format!("{command}{how}{in_directory}");
+        // In the background, a program can outlive the approval.
+        let stays = self.programs.shell.keeps_programs_inside() && !background.unwrap_or(false);
+        let shape = shape_of_command(command).filter(|_| stays);
+        let shape = shape.map(|shape| format!("{shape}{in_directory}"));
+        Some(Question { shown, scope, shape })
     }
 }

@@ -177,11 +177,11 @@ pub(super) fn question_for_change(
         // A difference would be empty, and show nothing of the call.
         let shown =
             format!("{} has this text already:\n\n{}", one_line(&name), fence_text(after, ""));
-        return Question { shown, scope: name };
+        return Question { shown, scope: name, shape: None };
     }
     let change = TextDiff::from_lines(before, after);
     let change = change.unified_diff().header(&name, &name).to_string();
-    Question { shown: fence_text(&change, "diff"), scope: name }
+    Question { shown: fence_text(&change, "diff"), scope: name, shape: None }
 }
 
 /// Tells from `evidence` and the current state if an interrupted call took effect. `done` completes

@@ -132,6 +132,6 @@ impl Tool for JobPullRequest {
             "Open a pull request for this job, in its workspace:\n\n{}",
             code_block(&command)
         );
-        Some(Question { shown, scope: command })
+        Some(Question { shown, scope: command, shape: None })
     }
 }

@@ -101,7 +101,7 @@ impl Tool for MessageTool {
         };
         let shown = format!("To:\n{}\n\n{}{files}", fence_text(chat, ""), fence_text(&text, ""));
         let scope = [&[chat.to_owned()], &sorted[..]].concat().join(" ");
-        Some(Question { shown, scope })
+        Some(Question { shown, scope, shape: None })
     }
 
     async fn execute(

@@ -45,6 +45,6 @@ impl Tool for ProcessKill {
     ) -> Option<Question> {
         let command = self.0.command_of(&arguments.id, &context.session)?;
         let shown = format!("Kill the program {}:\n\n{}", arguments.id, code_block(&command));
-        Some(Question { shown, scope: arguments.id.clone() })
+        Some(Question { shown, scope: arguments.id.clone(), shape: None })
     }
 }

@@ -32,6 +32,11 @@ impl ProgramSettings {
         }
     }
 
+    /// Returns `true` if nothing that a program does leaves the sandbox.
+    pub(super) fn keeps_programs_inside(&self) -> bool {
+        self.sandbox.isolation == Isolation::Namespaces && self.sandbox.opened_hosts().is_none()
+    }
+
     /// The hosts that programs can connect to, if any are open to them.
     pub(super) fn opened_hosts(&self) -> Option<String> {
         self.sandbox.opened_hosts().map(|proxy| proxy.hosts_text())

@@ -157,7 +157,7 @@ impl Tool for RunTests {
         let command = self.plan(arguments, None).await.ok()?.quoted_text();
         let directory = shown_directory(arguments.directory.as_deref());
         let shown = format!("Run tests in {directory}:\n\n{}", code_block(&command));
-        Some(Question { shown, scope: format!("{command} in {directory}") })
+        Some(Question { shown, scope: format!("{command} in {directory}"), shape: None })
     }
 }
 

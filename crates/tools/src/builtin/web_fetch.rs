@@ -84,7 +84,7 @@ impl Tool for WebFetch {
         let url = Url::parse(arguments.url.trim()).ok()?;
         // Show the parsed URL: it has no invisible characters, and backquotes are percent-encoded.
         let shown = format!("Fetch `{}`", url.as_str().replace('`', "%60"));
-        Some(Question { shown, scope: url.host_str()?.to_owned() })
+        Some(Question { shown, scope: url.host_str()?.to_owned(), shape: None })
     }
 }
 

@@ -100,6 +100,6 @@ impl Tool for WebSearch {
         let name = self.web.search.as_ref()?.name();
         let query = arguments.query.replace('`', "'").replace(['\r', '\n'], " ");
         let shown = format!("Search the web ({name}) for `{query}`");
-        Some(Question { shown, scope: name.to_owned() })
+        Some(Question { shown, scope: name.to_owned(), shape: None })
     }
 }

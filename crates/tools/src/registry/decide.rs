@@ -23,9 +23,9 @@
 //! **A call as text** may be an example in an explanation. So the question tells that, and no grant
 //! covers it.
 //!
-//! **Grants come last**, and only where the decision allows one. A person who allows a destination
-//! for the session has not allowed a secret or the content of a message. Such a leak is asked about
-//! each time.
+//! **Grants come last**, and only where the decision allows one (`session_grants.rs`). A person who
+//! allows a destination for the session has not allowed a secret or the content of a message. Such a
+//! leak is asked about each time.
 //!
 //! **The question shows the call, not words of a model.** All other text in it is ours, and secrets
 //! are removed, because it goes to a chat.
@@ -40,11 +40,13 @@ use avocet_protocol::tool::{
 
 use super::budget::OverBudget;
 use super::{ToolRegistry, is_trusted, policy_case};
+use crate::approval::AskReason;
 use crate::erased::CallReview;
 use crate::leaks::{self, FoundLeak, KnownHosts};
 use crate::policy::{PolicyCase, PolicyDecision};
 use crate::registered::RegisteredTool;
 use crate::rule_policy::{RuledCall, narrow_by_rules};
+use crate::session_grants::{CallGrant, GrantCoverage, is_of_file};
 use crate::{aliases, approval};
 
 /// The reason for an approval prompt if the call was written as text.
@@ -123,14 +125,20 @@ impl ToolRegistry {
         context: &ToolContext,
     ) -> Result<Option<WaitRequest>, ToolError> {
         let PolicyDecision { why, fetched, once_only, .. } = decision;
-        let question = self.question_of_call(registered, call, context).await?;
-        let grant = Grant { tool: registered.description.name.clone(), scope: question.scope };
-        if !once_only && approval::is_covered(&grant, &context.grants) {
-            return Ok(None);
-        }
-        let (tool, grant) = (grant.tool.clone(), (!once_only).then_some(grant));
-        let shown = format!("{}{fetched}", question.shown);
-        let mut request = approval::of_call(&tool, &shown, why, grant, self.approvals);
+        let (question, grant) = self.question_of_call(registered, call, context).await?;
+        let coverage = match once_only {
+            true => GrantCoverage::Uncovered,
+            false => grant.check_coverage(context),
+        };
+        let new = match coverage {
+            GrantCoverage::Covered | GrantCoverage::CoveredByShape => return Ok(None),
+            GrantCoverage::NewArguments(new) => new,
+            GrantCoverage::Uncovered => Vec::new(),
+        };
+        let (tool, reason) = (registered.description.name.clone(), AskReason { why, new: &new });
+        let (shown, grant) =
+            (format!("{}{fetched}", question.shown), (!once_only).then_some(&grant));
+        let mut request = approval::of_call(&tool, &shown, reason, grant, self.approvals);
         request.remark.clone_from(&decision.remark);
         // The prompt goes to a chat, so secrets are removed.
         if let Some(prompt) = &mut request.prompt {
@@ -139,7 +147,8 @@ impl ToolRegistry {
         Ok(Some(request))
     }
 
-    /// Returns `true` if a grant for the session covers the call.
+    /// Returns `true` if a grant for the session covers the call, so that its changes of files need no
+    /// review. A grant for a shape leaves the review.
     pub(super) async fn is_granted(
         &self,
         registered: &RegisteredTool,
@@ -149,20 +158,23 @@ impl ToolRegistry {
         if context.grants.is_empty() {
             return Ok(false);
         }
-        let question = self.question_of_call(registered, call, context).await?;
-        let grant = Grant { tool: registered.description.name.clone(), scope: question.scope };
-        Ok(approval::is_covered(&grant, &context.grants))
+        let (_, grant) = self.question_of_call(registered, call, context).await?;
+        Ok(grant.check_coverage(context) == GrantCoverage::Covered)
     }
 
+    /// Returns the question about a call, and the grant that its approval for the session would be.
     async fn question_of_call(
         &self,
         registered: &RegisteredTool,
         call: &ToolCall,
         context: &ToolContext,
-    ) -> Result<Question, ToolError> {
+    ) -> Result<(Question, CallGrant), ToolError> {
         let arguments = registered.validated_arguments(call)?;
         let question = registered.tool.question(&arguments, context).await?;
-        Ok(question.unwrap_or_else(|| approval::plain_question(&arguments)))
+        let question = question.unwrap_or_else(|| approval::plain_question(&arguments));
+        let tool = &registered.description.name;
+        let grant = CallGrant::new(tool, &question, &arguments, &self.redactor);
+        Ok((question, grant))
     }
 
     /// The approval prompt for an answer that would leak data, or whose links would go above the budget
@@ -195,9 +207,12 @@ impl ToolRegistry {
     /// The hosts and addresses known at the time of a call.
     pub(super) fn known_hosts<'a>(&'a self, context: &'a ToolContext) -> KnownHosts<'a> {
         let mut known = KnownHosts::new(&context.seen, &self.hosts);
-        // The scope of a grant is a host if its tool connects somewhere.
-        let is_host =
-            |grant: &&Grant| grant.scope.contains('.') && !approval::is_of_file(&grant.tool);
+        // The scope of a grant is a host if its tool connects somewhere. Commands and lists of
+        // arguments have spaces.
+        let is_host = |grant: &&Grant| {
+            let Grant { tool, scope } = grant;
+            scope.contains('.') && !scope.contains(char::is_whitespace) && !is_of_file(tool)
+        };
         for Grant { scope, .. } in context.grants.iter().filter(is_host) {
             known.name(scope);
         }

@@ -50,6 +50,7 @@ use crate::approval::{self, one_line};
 use crate::erased::CallReview;
 use crate::policy::{PolicyDecision, READ};
 use crate::registered::RegisteredTool;
+use crate::session_grants::REVIEW;
 
 /// Changed paths that are listed by name.
 const MOST_NAMED: usize = 20;
@@ -264,7 +265,7 @@ impl ToolRegistry {
     /// Ends a review: the changes stay. With the grant of the review, the files lose their marks.
     pub(super) async fn end_review_by_keeping(&self, context: &ToolContext) {
         let Some(reviews) = &self.reviews else { return };
-        let is_grant = |grant: &&Grant| grant.tool.as_str() == approval::REVIEW;
+        let is_grant = |grant: &&Grant| grant.tool.as_str() == REVIEW;
         if context.grants.iter().any(|grant| is_grant(&grant)) {
             let changes = self.list_changes(reviews, &context.session).await.unwrap_or_default();
             let wanted = grant_of_files(&changes, &reviews.roots);
@@ -353,7 +354,7 @@ fn grant_of_files(changes: &[ChangedPath], roots: &WorkspaceRoots) -> Option<Gra
     if files.iter().any(|file| file.contains(['\n', '\r'])) {
         return None;
     }
-    Some(Grant { tool: ToolName::parse(approval::REVIEW).ok()?, scope: files.join("\n") })
+    Some(Grant { tool: ToolName::parse(REVIEW).ok()?, scope: files.join("\n") })
 }
 
 fn is_file(change: &ChangedPath) -> bool {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::access::{Grant, Role, Rule, ToolList, ToolPolicy, Trust};
+use avocet_protocol::access::{Grant, PermissionMode, Role, Rule, ToolList, ToolPolicy, Trust};
 use avocet_protocol::ids::ToolName;
 use avocet_protocol::tool::{Seen, ToolContext, Toolbox};
 use avocet_tools::{AgentPolicy, ListedTools};
@@ -201,6 +201,44 @@ async fn approval_for_the_session_covers_the_same_command_only() {
     assert!(!asks("make test").await);
     assert!(asks("make test; rm -r .").await);
     assert!(asks("make").await);
+}
+
+#[tokio::test]
+async fn approval_for_the_session_covers_a_command_with_other_arguments() {
+    let world = World::new().await;
+    world.put("a.txt", "a");
+    let ask = ToolContext { mode: PermissionMode::Ask, ..context() };
+    let shell = |command: &str| json!({ "command": command });
+    let first = call("exec_shell", &shell("cat a.txt"));
+    let asked_first = world.registry.prepare(&first, None, &ask).await.unwrap().approval.unwrap();
+    let text = &asked_first.prompt.as_ref().unwrap().text;
+    let told = "“For this session” covers `cat …` with other arguments, inside the sandbox and \
+        without a network.";
+    assert!(text.ends_with(told), "{text}");
+    let granted = ToolContext { grants: [asked_first.grant.unwrap()].into(), ..ask };
+    let table = [
+        (shell("cat a.txt"), false),
+        (shell("cat b.txt c.txt"), false),
+        (shell("cat -n a.txt"), true),
+        (shell("cat a.txt; rm a.txt"), true),
+        (shell("cat a.txt > b.txt"), true),
+        (shell("cat $(rm a.txt)"), true),
+        (shell("head a.txt"), true),
+        (json!({"command": "cat a.txt", "working_dir": "sub"}), true),
+        (json!({"command": "cat a.txt", "background": true}), true),
+    ];
+    for (arguments, expected) in table {
+        let asked = asked(&world, &granted, "exec_shell", arguments.clone()).await;
+        assert_eq!(asked.is_some(), expected, "{arguments}");
+    }
+}
+
+#[tokio::test]
+async fn approval_for_the_session_covers_the_exact_command_if_programs_reach_hosts() {
+    let world = World::opening(&["docs.rs".to_owned()]).await;
+    let ask = ToolContext { mode: PermissionMode::Ask, ..context() };
+    let text = asked(&world, &ask, "exec_shell", json!({ "command": "cat a.txt" })).await.unwrap();
+    assert!(text.ends_with("“For this session” covers exec_shell: `cat a.txt`."), "{text}");
 }
 
 #[tokio::test]

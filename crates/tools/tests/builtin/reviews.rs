@@ -336,3 +336,22 @@ async fn changes_of_a_working_conversation_wait_for_its_review() {
     assert!(world.registry.has_changes(&working.session));
     assert!(!world.registry.has_changes(&low().session));
 }
+
+#[tokio::test]
+async fn approval_of_a_shape_leaves_the_review_of_changes() {
+    let (world, _directory) = reviewing().await;
+    let ask_mode = ToolContext { mode: PermissionMode::Ask, ..context() };
+    let touch = |path: &str| call("exec_shell", &json!({ "command": format!("touch {path}") }));
+    let prepared = world.registry.prepare(&touch("a"), None, &ask_mode).await.unwrap();
+    let granted =
+        ToolContext { grants: [prepared.approval.unwrap().grant.unwrap()].into(), ..low() };
+    let prepared = world.registry.prepare(&touch("b"), None, &granted).await.unwrap();
+    assert_eq!(prepared.approval, None);
+    world.registry.execute(&touch("b"), &granted).await.unwrap();
+    assert!(text(&review(&world).await).contains("- `b`: new"));
+    // Where no copies can be kept, the approval is the only way without a question.
+    fs::File::create(world.workspace.path().join("large")).unwrap().set_len(1 << 30).unwrap();
+    world.registry.keep_changes(&low()).await;
+    assert!(!asks(&world, &granted, "exec_shell", json!({ "command": "touch c" })).await);
+    assert!(asks(&world, &granted, "exec_shell", json!({ "command": "mkdir c" })).await);
+}

@@ -143,7 +143,7 @@ fn push_question(
     };
     let target = code_block(&format!("{branch} -> {remote} {url}\nat {commit}"));
     let shown = format!("Push a branch to a remote:\n\n{target}\n\n{commits}");
-    Question { shown, scope: format!("{branch} to {remote} {url}") }
+    Question { shown, scope: format!("{branch} to {remote} {url}"), shape: None }
 }
 
 impl GitPush {
