@@ -286,11 +286,12 @@ impl Admission {
 }
 
 impl AccessRules {
-    /// Returns `true` for a webhook, and for a named client of the socket or of the HTTP interface
-    /// that is no operator.
+    /// Returns `true` for a webhook, for a client of `/mcp` with a lowered role, and for a named client
+    /// of the socket or of the HTTP interface that is no operator.
     fn is_limited(&self, sender: &SenderId) -> bool {
-        let is_named =
-            ["client:", "hook:", "http:"].iter().any(|kind| sender.as_str().starts_with(kind));
+        let is_named = ["client:", "hook:", "http:", "mcp:"]
+            .iter()
+            .any(|kind| sender.as_str().starts_with(kind));
         is_named && !self.operators.contains(sender)
     }
 }

@@ -54,6 +54,7 @@ fn own_role_of_a_named_client_on_a_local_account_is_owner_only_for_operators() {
         ("client:ci", Role::User),
         ("client:", Role::User),
         ("http:phone", Role::User),
+        ("mcp:boss", Role::User),
         ("hook:github", Role::User),
     ] {
         let admitted = admission.admit_message(inbound("terminal:local:me", sender, "hi")).unwrap();

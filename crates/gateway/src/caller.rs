@@ -59,9 +59,11 @@ impl Caller {
             );
             return RpcError::new(RpcError::NOT_ALLOWED, message);
         }
+        let key =
+            if sender.as_str().starts_with("mcp:") && key == "role" { "mcp_role" } else { key };
         let table = match sender.as_str().split_once(':') {
             Some(("client", name)) => format!("gateway.clients.{name}"),
-            Some(("http", name)) => format!("http.tokens.{name}"),
+            Some(("http" | "mcp", name)) => format!("http.tokens.{name}"),
             _ => "gateway.clients.NAME".to_owned(),
         };
         let message =

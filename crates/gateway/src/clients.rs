@@ -21,8 +21,8 @@ pub(crate) fn welcome_caller(caller: &Caller) -> Welcome {
 /// The client as which `avocet mcp serve` calls, if no other is named. Without a table of this name,
 /// it is a sender that reaches its own chats.
 pub const MCP_CLIENT: &str = "mcp";
-/// The chats of the MCP client: the conversations that it names itself.
-const MCP_CHATS: &str = "terminal:local:mcp-*";
+/// The chats of an MCP client that no table names: the conversations that it names itself.
+pub const MCP_CHATS: &str = "terminal:local:mcp-*";
 
 /// Returns the rights of the MCP client without a table. Another model has written its texts, so they
 /// count as those of a user.

@@ -74,7 +74,7 @@ pub use avocet_methods::*;
 pub use caller::Caller;
 pub use channel_program::HealthReport;
 pub use client::{ChunkConfirmation, Client, ClientError, Incoming};
-pub use clients::{ClientIdentity, Clients, MCP_CLIENT, NamedClient, SystemUsers};
+pub use clients::{ClientIdentity, Clients, MCP_CHATS, MCP_CLIENT, NamedClient, SystemUsers};
 pub use dead_letters::DeadLetterPorts;
 pub use delivery_chunk::{DeliveryChunk, SentFile};
 pub use editor::{AttachedEditors, OutputPiece};

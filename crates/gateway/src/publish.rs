@@ -19,7 +19,7 @@ use crate::untrusted_parts::read_parts;
 use crate::wire::RpcError;
 
 /// Beginnings of the ids of processes of this system. A platform cannot speak for them.
-const OF_PROCESSES: [&str; 5] = ["client:", "hook:", "http:", "program:", "uid:"];
+const OF_PROCESSES: [&str; 6] = ["client:", "hook:", "http:", "mcp:", "program:", "uid:"];
 
 impl RunMethod for MoveCursor {
     type Ports<'a> = MethodCall<'a>;

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::bad_key::BadHttpKey;
-use crate::caller::TokenDigest;
+use crate::caller::{HttpCaller, TokenDigest};
 use crate::guard::{AllowedHost, HostGuard};
 use crate::hooks::HookPlan;
 
@@ -46,6 +46,9 @@ pub struct HttpToken {
     pub token: Option<Secret>,
     /// The rights of the client. Each role includes the ones before it. Default: `observer`.
     pub role: ClientRole,
+    /// The highest role of the client at `/mcp`, where another model writes the texts. With
+    /// `operator` they count as those of an owner if `role` is `operator`, too. Default: `sender`.
+    pub mcp_role: Option<ClientRole>,
     /// The chats that the client reaches: `telegram:bot:*`, `terminal:local:api-phone`. `*` matches
     /// any characters, and `["*"]` are all chats. Default: `[]`, no chat.
     pub chats: Vec<String>,
@@ -146,7 +149,7 @@ impl HttpConfig {
     fn digests(&self) -> Result<Vec<TokenDigest>, BadHttpKey> {
         let mut digests: Vec<TokenDigest> = Vec::new();
         for (name, client) in &self.tokens {
-            let HttpToken { token, role, chats, methods } = client;
+            let HttpToken { token, role, mcp_role, chats, methods } = client;
             let key = format!("tokens.{name}.token");
             let sender = SenderId::parse(&format!("http:{name}"))
                 .map_err(|error| BadHttpKey::new(format!("tokens.{name}"), error.to_string()))?;
@@ -167,7 +170,8 @@ impl HttpConfig {
             let (chats, methods) = (ChatPatterns::new(chats.clone()), methods.clone());
             let methods = methods.map(|methods| methods.into_iter().collect());
             let caller = Caller { sender, role: *role, chats, methods };
-            let digest = TokenDigest::new(caller, token);
+            let over_mcp = mcp_role.unwrap_or(ClientRole::Sender);
+            let digest = TokenDigest::new(HttpCaller(caller, over_mcp), token);
             if let Some(other) = digests.iter().find(|other| other.is_same_token(&digest)) {
                 let message = format!(
                     "this is also the token of {}; each client needs its own",

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_gateway::{
-    AttachParams, MAX_LINE_BYTES, RpcError, SocketMethod, Subscribe, Wait, check_rights,
+    AttachParams, Caller, MAX_LINE_BYTES, RpcError, SocketMethod, Subscribe, Wait, check_rights,
 };
 use avocet_mcp_server::{
     McpCaller, McpHost, McpServer, McpServerParts, MethodError, SessionFeed, SocketMethods,
@@ -209,18 +209,20 @@ impl McpHost for HttpHost {
     fn caller(&self, extensions: &Extensions) -> Option<McpCaller> {
         let request = extensions.get::<Parts>()?;
         let caller = request.extensions.get::<Option<HttpCaller>>().cloned().flatten()?;
-        let name = caller.0.sender.as_str();
-        let token_name = Some(name.strip_prefix("http:").unwrap_or(name).to_owned());
-        let methods = Arc::new(HttpMethods { state: self.0.clone(), caller });
+        let rights = caller.over_mcp();
+        let name = rights.sender.as_str();
+        let token_name = name.split_once(':').map_or(name, |(_, name)| name).to_owned();
+        let token_name = Some(token_name);
+        let methods = Arc::new(HttpMethods { state: self.0.clone(), caller: rights });
         Some(McpCaller { methods, token_name })
     }
 }
 
-/// The methods with the rights of a token.
+/// The methods with the rights of a token at `/mcp`.
 #[derive(Debug)]
 struct HttpMethods {
     state: Arc<HttpState>,
-    caller: HttpCaller,
+    caller: Caller,
 }
 
 fn refused(problem: Problem) -> MethodError {
@@ -234,7 +236,7 @@ impl SocketMethods for HttpMethods {
         method: &'static str,
         params: Value,
     ) -> Result<Value, MethodError> {
-        let (state, caller) = (self.state.clone(), self.caller.0.clone());
+        let (state, caller) = (self.state.clone(), self.caller.clone());
         let answering = async move {
             avocet_gateway::answer_by_name(&state.parts, &caller, method, params).await
         };
@@ -250,10 +252,9 @@ impl SocketMethods for HttpMethods {
         from: Option<EventSeq>,
         delivers: bool,
     ) -> Result<SessionFeed, MethodError> {
-        let (parts, caller) = (&self.state.parts, &self.caller.0);
+        let (parts, caller) = (&self.state.parts, &self.caller);
         let subscribe = Subscribe { session: Some(session.clone()), from, ..Subscribe::default() };
-        let mut feed =
-            self.state.open_event_feed(&self.caller, &subscribe).await.map_err(refused)?;
+        let mut feed = self.state.open_event_feed(caller, &subscribe).await.map_err(refused)?;
         let from = feed.position();
         if delivers {
             let attach = AttachParams::to_chat(session.address());

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use avocet_gateway::{
-    EventFeed, GatewayParts, ShowSession, SocketMethod, Subscribe, Wait, check_method_rights,
-    check_rights,
+    Caller, EventFeed, GatewayParts, ShowSession, SocketMethod, Subscribe, Wait,
+    check_method_rights, check_rights,
 };
 use avocet_protocol::channel::ChannelWebhook;
 use avocet_protocol::chat::SessionId;
@@ -157,10 +157,10 @@ impl HttpState {
     /// A kind is unknown, the client may not follow events, or the log cannot be read.
     pub(crate) async fn open_event_feed(
         &self,
-        caller: &HttpCaller,
+        caller: &Caller,
         subscribe: &Subscribe,
     ) -> Result<EventFeed, Problem> {
-        check_method_rights::<Subscribe>(&caller.0)?;
+        check_method_rights::<Subscribe>(caller)?;
         let from = match subscribe.from {
             Some(from) => from,
             None => {
@@ -168,7 +168,7 @@ impl HttpState {
                 range.map_err(|error| Problem::unavailable(error.to_string()))?.newest
             }
         };
-        Ok(EventFeed::open(&self.parts, &caller.0, subscribe, from)?)
+        Ok(EventFeed::open(&self.parts, caller, subscribe, from)?)
     }
 
     /// Returns the session of messages to a session's chat, which may be linked into another.

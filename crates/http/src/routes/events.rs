@@ -100,7 +100,7 @@ pub(crate) async fn stream(
     let from = last_event(&headers)?.or(from);
     let subscribe = Subscribe { name: None, from, session, kinds };
     let place = state.long_request()?;
-    let feed = state.open_event_feed(&caller, &subscribe).await?;
+    let feed = state.open_event_feed(&caller.0, &subscribe).await?;
     Ok(sse::stream_log(state, feed, place))
 }
 

@@ -8,19 +8,19 @@ use avocet_protocol::turn::{TurnEvent, TurnEvents};
 use avocet_testkit::http_client::{HttpConnection, RawHttpAnswer, exchange};
 use serde_json::{Value, json};
 
-use super::world::{TABLET, TOKEN, TestRequest, World};
+use super::world::{HUB, TABLET, TOKEN, TestRequest, World};
 
 const ACCEPT: &str = "Accept: application/json, text/event-stream";
 
 /// A client with an MCP session.
 struct McpClient<'w> {
     world: &'w World,
-    token: &'static str,
+    token: &'w str,
     session: Option<String>,
 }
 
 impl<'w> McpClient<'w> {
-    fn new(world: &'w World, token: &'static str) -> Self {
+    fn new(world: &'w World, token: &'w str) -> Self {
         Self { world, token, session: None }
     }
 
@@ -84,6 +84,10 @@ async fn mcp_tools_are_those_of_the_token() {
     let mut phone = McpClient::new(&world, TOKEN);
     assert_eq!(phone.initialize(json!({})).await.status, 200);
     let tools = phone.call("tools/list", json!({})).await;
+    assert_eq!(names(&tools), ["ask", "send", "sessions", "history", "jobs"]);
+    let mut hub = McpClient::new(&world, HUB);
+    hub.initialize(json!({})).await;
+    let tools = hub.call("tools/list", json!({})).await;
     assert_eq!(names(&tools), ["ask", "send", "sessions", "history", "jobs", "builder"]);
     let mut tablet = McpClient::new(&world, TABLET);
     tablet.initialize(json!({})).await;
@@ -162,13 +166,35 @@ async fn mcp_approval_without_forms_says_where_to_decide() {
     assert!(text.contains("avocet approvals approve w7"), "{text}");
     let asked = world.daemon.asked.lock()[0].clone();
     assert_eq!(asked.address.to_string(), "terminal:local:mcp-phone");
-    assert_eq!(asked.sender.id.as_str(), "http:phone");
+    assert_eq!(asked.sender.id.as_str(), "mcp:phone", "no operator has this id");
+}
+
+#[tokio::test]
+async fn mcp_client_is_a_sender_unless_its_token_names_another_role() {
+    let world = World::new();
+    let browser = world.token().await;
+    for (token, sender) in
+        [(TOKEN, "mcp:phone"), (HUB, "http:hub"), (browser.as_str(), "mcp:console")]
+    {
+        let mut client = McpClient::new(&world, token);
+        client.initialize(json!({})).await;
+        let is_operator = token == HUB;
+        let job = json!({"action": "start", "profile": "builder", "task": "t"});
+        let started = client.call("tools/call", json!({"name": "jobs", "arguments": job})).await;
+        assert_eq!(started["isError"] != true, is_operator, "{sender}: {started}");
+        let told = started.to_string();
+        assert!(is_operator || told.contains("mcp_role in [http.tokens."), "{told}");
+        let arguments = json!({"text": "hi"});
+        client.call("tools/call", json!({"name": "ask", "arguments": arguments})).await;
+        let asked = world.daemon.asked.lock().pop().unwrap();
+        assert_eq!(asked.sender.id.as_str(), sender);
+    }
 }
 
 #[tokio::test]
 async fn mcp_form_is_sent_on_the_stream_of_its_call() {
     let world = World::new();
-    let mut phone = McpClient::new(&world, TOKEN);
+    let mut phone = McpClient::new(&world, HUB);
     phone.initialize(json!({"elicitation": {}})).await;
     let params = json!({"name": "ask", "arguments": {"text": "hi"}});
     let call = rpc(2, "tools/call", &params).to_string();

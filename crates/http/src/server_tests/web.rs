@@ -43,7 +43,7 @@ impl World {
         self.console.port().open(&person(), None).await.unwrap()
     }
 
-    async fn token(&self) -> String {
+    pub(super) async fn token(&self) -> String {
         let answer = self.login(&code(&self.link().await)).await;
         assert_eq!(answer.status, 200, "{answer:?}");
         answer.json()["token"].as_str().unwrap().to_owned()

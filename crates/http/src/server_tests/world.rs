@@ -25,6 +25,9 @@ pub(super) const TOKEN: &str = "0123456789abcdef-phone";
 /// The token of the client `tablet`, which reaches the chat `terminal:local:b` alone.
 pub(super) const TABLET: &str = "fedcba9876543210-tablet";
 
+/// The token of the client `hub`, which stays an operator at `/mcp`.
+pub(super) const HUB: &str = "89abcdef01234567-hub";
+
 /// The secret of the webhooks `github` and `other`.
 pub(super) const HOOK_SECRET: &str = "the-secret-of-the-hooks";
 
@@ -152,12 +155,17 @@ impl World {
         let (group, stop) = (Group::new("test"), CancellationToken::new());
         let token = |text: &str, role, chats: &str| {
             let (token, chats) = (Some(Secret::new(text.to_owned())), vec![chats.to_owned()]);
-            HttpToken { token, role, chats, methods: None }
+            HttpToken { token, role, mcp_role: None, chats, methods: None }
+        };
+        let hub = HttpToken {
+            mcp_role: Some(ClientRole::Operator),
+            ..token(HUB, ClientRole::Operator, "*")
         };
         let config = HttpConfig {
             listen: Some("127.0.0.1:0".to_owned()),
             hosts: vec!["bus.example".to_owned()],
             tokens: [
+                ("hub".to_owned(), hub),
                 ("phone".to_owned(), token(TOKEN, ClientRole::Operator, "*")),
                 ("tablet".to_owned(), token(TABLET, ClientRole::Operator, "terminal:local:b")),
             ]
