@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use avocet_protocol::access::Trust;
 use avocet_protocol::chat::{Content, Quote};
 use avocet_protocol::store::Past;
 use avocet_protocol::turn::TurnRecord;
@@ -12,19 +13,24 @@ use serde_json::Value;
 /// Words of a quote that are compared.
 const COMPARED: usize = 200;
 
-/// Returns `true` if a message quotes a text of the agent that is in no turn of this request. It may
-/// repeat untrusted text that the agent had read then. The trust of a known text counts with its
-/// turn, and that of a summarised one with the summary.
-pub(crate) fn quotes_unknown_answer(past: &Past, turn: &TurnRecord, content: &Content) -> bool {
-    let Some(Quote { from: None, text }) = &content.quote else { return false };
+/// Returns the trust of the text of the agent that a message quotes. The log knows it by the id of the
+/// quoted message. Without an id, the text may be in a turn of this request, whose trust counts there;
+/// else it may repeat untrusted text that the agent had read then. Channels that name no id may quote
+/// a summarised text, whose trust counts with the summary.
+pub(crate) fn trust_of_quote(past: &Past, turn: &TurnRecord, content: &Content) -> Trust {
+    let Some(Quote { from: None, text }) = &content.quote else { return Trust::Full };
+    if let Some(trust) = content.quote_trust {
+        return trust;
+    }
     let quoted: BTreeSet<String> = words(text).take(COMPARED).collect();
     let is_cut = past.compacted.summary.is_some() || past.has_gap;
-    if quoted.is_empty() || is_cut {
-        return false;
+    if quoted.is_empty() || (is_cut && content.quoted.is_none()) {
+        return Trust::Full;
     }
     let turns = past.turns.iter().map(Arc::as_ref).chain([turn]);
     let mut said = turns.flat_map(texts_of_agent);
-    !said.any(|text| has_most_words(&text, &quoted))
+    let is_known = said.any(|text| has_most_words(&text, &quoted));
+    if is_known { Trust::Full } else { Trust::Low }
 }
 
 /// Returns the texts of a turn that may stand in a message of the agent: answers, calls, notices, and

@@ -156,8 +156,10 @@ fn of_messages<'r>(
 ) -> Trust {
     let of_one = |message: &'r LoggedInbound| {
         let content = &message.message.inbound.content;
-        let is_unknown = answers::quotes_unknown_answer(past, turn, content);
-        if is_unknown { Trust::Low } else { of_message(message, senders) }
+        match answers::trust_of_quote(past, turn, content) {
+            Trust::Low => Trust::Low,
+            quoted => quoted.min(of_message(message, senders)),
+        }
     };
     messages.iter().map(of_one).min().unwrap_or_default()
 }

@@ -5,13 +5,16 @@ use avocet_protocol::chat::{
     Attachment, AttachmentKind, AttachmentSource, ChatAddress, Content, InboundKind, LoggedInbound,
     Quote, Sender,
 };
-use avocet_protocol::ids::{CallId, ToolName};
+use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::{CallId, ToolName, TurnId};
 use avocet_protocol::model::{Message, ModelError};
 use avocet_protocol::store::{
-    CommandAction, CommandReply, Inbox, Past, Resolution, Suspects, TurnLog, Turns,
+    CommandAction, CommandReply, CompactedPast, Inbox, Past, Resolution, Suspects, TurnLog, Turns,
 };
 use avocet_protocol::tool::{ChildMode, Seen, SeenCall, WaitKind};
-use avocet_protocol::turn::{Origin, TurnEvent, TurnRecord};
+use avocet_protocol::turn::{
+    Origin, SessionReports, TurnEvent, TurnRecord, TurnState, Undelivered,
+};
 use avocet_testkit::{FakeRoles, Scripted};
 use serde_json::json;
 
@@ -138,6 +141,43 @@ async fn reply_to_an_answer_has_the_trust_of_the_turn_that_contains_it() {
         harness.settle(written).await;
         let end = turn_of(&harness, reply(quoted), "me").await;
         assert_eq!(asks(&end), expected, "{quoted}");
+    }
+}
+
+#[test]
+fn trust_of_a_quote_is_that_which_the_log_knows_also_behind_a_summary() {
+    let content = |quoted: Option<&str>, quote_trust| Content {
+        quote: Some(Quote { from: None, text: "what the page says".to_owned() }),
+        quoted: quoted.map(|id| id.parse().unwrap()),
+        quote_trust,
+        ..Content::text("do it")
+    };
+    let summarised = Past {
+        compacted: CompactedPast { summary: Some("plans".to_owned()), ..CompactedPast::default() },
+        ..Past::default()
+    };
+    let turn = TurnRecord {
+        id: TurnId(2),
+        session: session(),
+        state: TurnState::Running,
+        started_at: Timestamp(0),
+        origin: Origin::Messages(Vec::new()),
+        steps: Vec::new(),
+        notice: None,
+        undelivered: Undelivered::default(),
+        recalled: Vec::new(),
+        reports: SessionReports::default(),
+    };
+    let table = [
+        (&summarised, content(Some("9"), Some(Trust::Low)), Trust::Low),
+        (&summarised, content(Some("9"), Some(Trust::Full)), Trust::Full),
+        (&summarised, content(Some("9"), None), Trust::Low),
+        (&summarised, content(None, None), Trust::Full),
+        (&Past::default(), content(Some("9"), Some(Trust::Full)), Trust::Full),
+        (&Past::default(), content(None, None), Trust::Low),
+    ];
+    for (past, content, expected) in table {
+        assert_eq!(answers::trust_of_quote(past, &turn, &content), expected, "{content:?}");
     }
 }
 

@@ -326,12 +326,15 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
     let attachments = attachments.into_iter().map(|file| part_odd_name(file, &mut untrusted));
     let attachments = attachments.collect();
     let program = content.program.map(|program| Box::new(program.with_texts(&mut clean)));
-    let Content { choices, reply_to, pressed, author_roles, quotes_own, .. } = content;
-    let Content { continues, more_within_ms, .. } = content;
+    let Content { choices, reply_to, pressed, by_button, author_roles, .. } = content;
+    let Content { quotes_own, quoted, continues, more_within_ms, .. } = content;
     let content = Content {
         text,
         quote,
         quotes_own,
+        quoted,
+        // Only the log knows it.
+        quote_trust: None,
         earlier,
         author_roles,
         reply_to,
@@ -340,6 +343,7 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
         continues,
         more_within_ms,
         pressed,
+        by_button,
         forwarded_from,
         forwarded,
         quotes,

@@ -2,6 +2,7 @@
 //! it as a quote with its files, which are fetched like the files of the reply itself.
 
 use avocet_protocol::chat::{Attachment, Content, Quote};
+use avocet_protocol::ids::PlatformId;
 
 /// The most files of the message replied to that are fetched: as many as an album has.
 const MAX_FILES: usize = 10;
@@ -9,8 +10,8 @@ const MAX_FILES: usize = 10;
 /// The author of the message replied to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RepliedAuthor {
-    /// The agent.
-    Agent,
+    /// The agent, with the id of its message.
+    Agent(Option<PlatformId>),
     /// The author of the reply, by this name. The message is the author's own text.
     Sender(String),
     /// Another author, by this name. The message is untrusted.
@@ -37,7 +38,10 @@ impl RepliedMessage {
         }
         content.quotes_own = matches!(author, RepliedAuthor::Sender(_));
         let from = match author {
-            RepliedAuthor::Agent => None,
+            RepliedAuthor::Agent(id) => {
+                content.quoted = id;
+                None
+            }
             RepliedAuthor::Sender(name) | RepliedAuthor::Other(name) => Some(name),
         };
         content.quote = Some(Quote { from, text });
@@ -65,7 +69,7 @@ mod tests {
         let ann = || RepliedAuthor::Sender("Ann".to_owned());
         let bob = || RepliedAuthor::Other("Bob".to_owned());
         let table = [
-            (RepliedAuthor::Agent, "yes", 0, "[in reply to you]\n> yes\n", false),
+            (RepliedAuthor::Agent(None), "yes", 0, "[in reply to you]\n> yes\n", false),
             (ann(), "yes", 1, "[in reply to Ann]\n> yes\n> [image]\n", false),
             (bob(), "", 1, "[in reply to Bob]\n> [image]\n", true),
             (bob(), " ", 0, "", false),
@@ -79,7 +83,14 @@ mod tests {
     }
 
     #[test]
+    fn replied_message_of_the_agent_is_named_by_its_id() {
+        let id: Option<PlatformId> = Some("9".parse().unwrap());
+        assert_eq!(reply_to(RepliedAuthor::Agent(id.clone()), "yes", 0).quoted, id);
+        assert_eq!(reply_to(RepliedAuthor::Other("Bob".to_owned()), "yes", 0).quoted, None);
+    }
+
+    #[test]
     fn replied_message_adds_ten_files_at_most() {
-        assert_eq!(reply_to(RepliedAuthor::Agent, "", 11).attachments.len(), 10);
+        assert_eq!(reply_to(RepliedAuthor::Agent(None), "", 11).attachments.len(), 10);
     }
 }

@@ -10,6 +10,7 @@ use rusqlite::params;
 use crate::cancel::cancel_turn;
 use crate::distrust::is_unsure;
 use crate::joined_message::join_message;
+use crate::own_texts::{judge_own_texts, trust_of_options};
 use crate::prompts::DecidedBy;
 use crate::rows::messages::{self, ANSWERED, end_message};
 use crate::rows::sessions::use_session;
@@ -25,6 +26,7 @@ pub(crate) fn accept_message(
     message: &NewInbound,
     default_mode: QueueMode,
 ) -> Result<Accepted> {
+    let message = &*judge_own_texts(tx, message)?;
     let mode = use_session(tx, &message.session)?.unwrap_or(default_mode);
     match insert(tx, message)? {
         None => first_copy(tx, message),
@@ -187,8 +189,12 @@ fn answer_question(
 ) -> Result<Option<SessionId>> {
     let turn = question.turn;
     let choice = words::meant_answer(tx, turn, &message.inbound.content)?;
+    let trust = match choice {
+        Some(_) => answer_trust(message).min(trust_of_options(tx, question.id)?),
+        None => answer_trust(message),
+    };
     let text = choice.unwrap_or_else(|| message.model_text());
-    let resolution = Resolution::Answer { text, trust: answer_trust(message) };
+    let resolution = Resolution::Answer { text, trust };
     let session = resolve_wait(tx, question.id, &resolution, DecidedBy::Person(id))?;
     tx.update_one(
         id,
@@ -200,5 +206,7 @@ fn answer_question(
 
 /// Returns the trust level of an answer from a person for whom the turn works.
 fn answer_trust(message: &NewInbound) -> Trust {
-    if message.inbound.content.has_untrusted_parts() { Trust::Low } else { Trust::Full }
+    let content = &message.inbound.content;
+    let parts = if content.has_untrusted_parts() { Trust::Low } else { Trust::Full };
+    parts.min(content.quote_trust.unwrap_or_default()).min(message.trust)
 }

@@ -8,6 +8,7 @@ use avocet_protocol::store::{Correction, NoCorrection, StoreError};
 use rusqlite::params;
 
 use crate::accept::accept_message;
+use crate::own_texts::judge_own_texts;
 use crate::rows::{json_column, messages, to_json};
 use crate::tx::{Result, Tx};
 
@@ -28,6 +29,7 @@ pub(crate) fn correct_message(
     default_mode: QueueMode,
     answer_edits: bool,
 ) -> Result<Correction> {
+    let message = &*judge_own_texts(tx, message)?;
     let Some(corrected) = find_corrected(tx, message)? else {
         return Ok(Correction::Refused(NoCorrection::Unknown));
     };

@@ -56,6 +56,7 @@ mod missing;
 mod open;
 mod outbox;
 mod outcome;
+mod own_texts;
 mod past;
 mod past_cache;
 mod past_turns;

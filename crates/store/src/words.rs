@@ -72,18 +72,20 @@ fn choice_of_word(word: AnswerWord, choices: &[Choice]) -> Option<&Choice> {
     }
 }
 
-/// Returns the answer that a number selects in the agent's own question. A choice whose text is
-/// that number has priority.
+/// Returns the option of the agent's own question that an answer chooses: by its text, or by its
+/// number. An option whose text is that number has priority.
 pub(crate) fn meant_answer(tx: &Tx<'_>, turn: TurnId, content: &Content) -> Result<Option<String>> {
-    let Some(word @ AnswerWord::Number(_)) = parse_word(&content.text) else { return Ok(None) };
     let is_plain = content.own_files().next().is_none() && !content.quotes_others();
     let Some(prompt) = prompts_of_turn(tx, turn)?.pop().filter(|_| is_plain) else {
         return Ok(None);
     };
     let text = content.text.trim();
-    let says = |choice: &&Choice| choice.says == text;
-    let choice = prompt.choices.iter().find(says).or_else(|| choice_of_word(word, &prompt.choices));
-    Ok(choice.map(|choice| choice.says.clone()))
+    let by_text = prompt.choices.iter().find(|choice| choice.says == text);
+    let by_number = || match parse_word(text) {
+        Some(word @ AnswerWord::Number(_)) => choice_of_word(word, &prompt.choices),
+        _ => None,
+    };
+    Ok(by_text.or_else(by_number).map(|choice| choice.says.clone()))
 }
 
 /// Returns `true` if the agent has asked the author of a message this question. A scheduled task or
@@ -147,11 +149,13 @@ pub(crate) fn examine_reply(
     Ok(blocks.then_some(QuestionRelation::Behind(question)))
 }
 
-/// Returns `true` for new plain text from a person: no edit, attachment or forwarded content.
+/// Returns `true` for new plain text from a person: no edit, attachment or forwarded content, and no
+/// button with a text of the agent.
 fn says_only_words(message: &NewInbound) -> bool {
     let inbound = &message.inbound;
     let content = &inbound.content;
     !inbound.sender.is_bot
+        && !content.by_button
         && inbound.corrects.is_none()
         && content.own_files().next().is_none()
         && !content.quotes_others()

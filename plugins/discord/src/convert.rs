@@ -7,7 +7,7 @@ use avocet_protocol::channel::CommandHelp;
 use avocet_protocol::chat::{ChatAddress, ChatKind, Content, Inbound, Quote, Sender};
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::{
-    AccountName, ChannelName, ChatId, DedupeKey, IdError, SenderId, TopicId,
+    AccountName, ChannelName, ChatId, DedupeKey, IdError, PlatformId, SenderId, TopicId,
 };
 use serenity::model::channel::{Message, MessageReferenceKind, MessageSnapshot, MessageType, Poll};
 use serenity::model::id::{ChannelId, InteractionId, MessageId, UserId};
@@ -204,7 +204,8 @@ impl BotIdentity<'_> {
         let (author, files) = (&replied.author, attachments::from_message(replied));
         if author.id == self.user {
             let text = self.readable(&replied.content, &replied.mentions);
-            return RepliedMessage { author: RepliedAuthor::Agent, text, files };
+            let id = PlatformId::parse(&replied.id.to_string()).ok();
+            return RepliedMessage { author: RepliedAuthor::Agent(id), text, files };
         }
         let card = card_text(&replied.embeds);
         let is_own = author.id == message.author.id

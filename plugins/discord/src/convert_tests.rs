@@ -224,5 +224,7 @@ fn convert_quotes_a_forwarded_message_and_files_but_no_card_of_the_bot() {
     assert!(with_file.quotes_others() && with_file.attachments[0].quoted);
     let ours = json!({ "author": user(42, "avocet"), "content": "see",
         "embeds": [{ "title": "not our words" }] });
-    assert_eq!(quote(ours), Quote { from: None, text: "see".to_owned() });
+    let ours = reply(ours);
+    assert_eq!(ours.quote, Some(Quote { from: None, text: "see".to_owned() }));
+    assert!(ours.quoted.is_some() && with_file.quoted.is_none(), "only the bot's own message");
 }

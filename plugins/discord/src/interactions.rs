@@ -48,6 +48,8 @@ pub(crate) struct UserInteraction<'a> {
     text: String,
     /// The message with the button, if the bot can change it.
     pressed: Option<MessageId>,
+    /// `true` if the text is that of a button or an option.
+    by_button: bool,
     user: &'a User,
     member: Option<&'a Member>,
     pub(crate) kind: InteractionKind,
@@ -99,6 +101,7 @@ impl<'a> UserInteraction<'a> {
         let is_lasting = !is_among_others && !flags.contains(MessageFlags::EPHEMERAL);
         Some(Self {
             pressed: is_lasting.then_some(pressed.message.id),
+            by_button: true,
             id: pressed.id,
             token: &pressed.token,
             channel: pressed.channel_id,
@@ -119,6 +122,7 @@ impl<'a> UserInteraction<'a> {
         let is_personal = is_personal_command(&called.data.name, !called.data.options.is_empty());
         Self {
             pressed: None,
+            by_button: false,
             id: called.id,
             token: &called.token,
             channel: called.channel_id,
@@ -164,6 +168,7 @@ impl<'a> UserInteraction<'a> {
         let mut content = Content::text(&self.text);
         content.author_roles = roles;
         content.pressed = self.pressed.and_then(|id| PlatformId::parse(&id.to_string()).ok());
+        content.by_button = self.by_button;
         let is_command = matches!(self.kind, InteractionKind::Command { .. });
         if is_command || self.is_ephemeral(channel_type) {
             content.reply_to = Some(key.clone());

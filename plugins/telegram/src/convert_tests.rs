@@ -1,7 +1,9 @@
 use std::collections::BTreeSet;
 
 use avocet_protocol::channel::CommandHelp;
+use avocet_protocol::chat::Content;
 use avocet_protocol::clock::Timestamp;
+use avocet_protocol::ids::PlatformId;
 use serde_json::{Value, json};
 use teloxide::types::Me;
 
@@ -134,6 +136,8 @@ fn convert_reads_a_button_press_as_its_text() {
     let update = json!({ "update_id": 101, "callback_query": pressed });
     let Converted::Inbound(inbound) = convert(update.clone()) else { panic!("ignored") };
     assert_eq!(inbound.key.as_str(), "cq1");
+    let Content { by_button, pressed, .. } = inbound.content;
+    assert_eq!((by_button, pressed.unwrap().as_str()), (true, "8"), "nobody has typed it");
     check_text(update, "telegram:main:7", "/skip w3");
 }
 
@@ -194,6 +198,8 @@ fn convert_quotes_the_replied_message_and_names_the_author_of_a_forward() {
             panic!("ignored: {more}")
         };
         assert_eq!(inbound.content.as_text(), text);
+        let quoted = inbound.content.quoted.as_ref().map(PlatformId::as_str);
+        assert_eq!(quoted, text.starts_with("[in reply to you]").then_some("4"), "{text}");
     }
     let first = json!({ "message_id": 9, "date": 1, "chat": group(), "text": "the topic",
         "from": { "id": 7, "is_bot": false, "first_name": "Ann" } });

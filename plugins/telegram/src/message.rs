@@ -145,7 +145,7 @@ impl ButtonPress<'_> {
         let key = DedupeKey::parse(&format!("c{id}"))?;
         // The reply of a command is the answer to its press.
         let reply_to = commands::is_command(text).then(|| key.clone());
-        let content = Content { pressed, reply_to, ..Content::text(text) };
+        let content = Content { pressed, by_button: true, reply_to, ..Content::text(text) };
         let inbound = Inbound::new(address, sender, key, content);
         Ok(Converted::Inbound(Box::new(Inbound { chat, from_platform: true, ..inbound })))
     }

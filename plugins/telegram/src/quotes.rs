@@ -4,7 +4,9 @@
 
 use avocet_channel_kit::{RepliedAuthor, RepliedMessage};
 use avocet_protocol::chat::Attachment;
+use avocet_protocol::ids::PlatformId;
 use serde_json::{Value, json};
+use teloxide::types::{ChatId, MessageId};
 
 use crate::bot::BotIdentity;
 use crate::hidden_addresses::{add_addresses, describe_buttons};
@@ -55,7 +57,7 @@ impl BotIdentity<'_> {
     fn replied_author(&self, message: &Fields, replied: &Value) -> RepliedAuthor {
         let author = read_integer(&replied["from"]["id"]);
         if author.and_then(|id| u64::try_from(id).ok()) == Some(self.me.id.0) {
-            return RepliedAuthor::Agent;
+            return RepliedAuthor::Agent(self.replied_number(message, replied));
         }
         let has = |field: &str| !replied[field].is_null();
         let sender = message.get("from").and_then(|from| read_integer(&from["id"]));
@@ -66,6 +68,15 @@ impl BotIdentity<'_> {
         let chat = name_of(&replied["sender_chat"]);
         let name = chat.or_else(|| name_of(&replied["from"])).unwrap_or_else(|| UNNAMED.to_owned());
         if is_own { RepliedAuthor::Sender(name) } else { RepliedAuthor::Other(name) }
+    }
+}
+
+impl BotIdentity<'_> {
+    /// Returns the id of a message of the bot in the same chat.
+    fn replied_number(&self, message: &Fields, replied: &Value) -> Option<PlatformId> {
+        let chat = message.get("chat").and_then(|chat| read_integer(&chat["id"]))?;
+        let number = read_integer(&replied["message_id"])?;
+        self.sent_number(ChatId(chat), MessageId(i32::try_from(number).ok()?))
     }
 }
 

@@ -7,6 +7,7 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::access::Trust;
 use crate::bus::ProgramRequest;
 use crate::chat::Poll;
 use crate::ids::{DedupeKey, PlatformId, SenderId, WaitId};
@@ -29,6 +30,15 @@ pub struct Content {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(skip)]
     pub quotes_own: bool,
+    /// Inbound only: the quoted message, if it is one of the bot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub quoted: Option<PlatformId>,
+    /// Inbound only: the trust with which the agent wrote the quoted message. The log sets it, because
+    /// the conversation may have forgotten that message. `None` if the log has no such message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub quote_trust: Option<Trust>,
     /// Inbound only: earlier messages of a group that were not for the agent, and notes of the
     /// channel about what happened since, without an author. The oldest come first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -60,6 +70,11 @@ pub struct Content {
     /// of replying below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pressed: Option<PlatformId>,
+    /// Inbound only: `true` if the text is that of a pressed button. The agent has written it, and the
+    /// sender has only chosen it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(skip)]
+    pub by_button: bool,
     /// The original author of a forwarded message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forwarded_from: Option<String>,

@@ -327,6 +327,7 @@ async fn button_press_is_received_as_the_text_of_its_choice() {
     let pressed = world.platform.press(ANN, sent.id, "/skip w3");
     let received = &world.bus.taken(1).await[0];
     assert_eq!((received.content.text.as_str(), received.sender.id.as_str()), ("/skip w3", "77"));
+    assert!(received.content.by_button, "nobody has typed it");
     let answer = world.platform.wait_for_answer(pressed).await;
     assert_eq!(answer.answered, Some(6), "the message stays as it is");
     assert_eq!(world.platform.refusals(), []);

@@ -19,6 +19,7 @@ mod memories;
 mod memory_files;
 mod models;
 mod outbox;
+mod own_texts;
 mod owner_rules;
 mod past;
 mod people;
@@ -143,6 +144,10 @@ rules! {
         search_history_continues_after_a_restart
         search_history_keeps_the_trust_of_a_text
         search_all_history_searches_every_conversation_or_those_of_a_filter;
+    own_texts:
+        accept_gives_a_chosen_option_the_trust_of_its_question
+        accept_gives_a_late_press_the_trust_of_its_message
+        accept_notes_the_trust_of_a_quoted_answer;
     owner_rules:
         rules_stay_byte_for_byte_until_they_are_removed
         rules_of_commands_survive_new;
