@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use avocet_protocol::access::Trust;
-use avocet_text::is_odd_name;
+use avocet_text::{is_odd_list, is_odd_name, is_part_of_order};
 use cap_std::fs::{Dir, File};
 
 use crate::attributes::handle_of;
@@ -27,21 +27,35 @@ impl Workspace {
         marked.min(being_written).min(self.trust_of_place(path, file))
     }
 
-    /// Returns the least trust of the names in a directory. Only odd names count, because an
-    /// ordinary one says nothing that a reader could follow.
-    pub(crate) fn trust_of_entries<'n>(
+    /// Returns the least trust of the names in a directory, in the order of its list. Only odd names
+    /// and odd lists count, because an ordinary one says nothing that a reader could follow.
+    pub(crate) fn trust_of_entries(
         &self,
         path: &WorkspacePath,
         directory: &Dir,
-        names: impl Iterator<Item = (&'n str, bool)>,
+        entries: &[(&str, bool)],
     ) -> Trust {
-        let odd = names.filter(|(name, _)| is_odd_name(name)).map(|(name, can_be_marked)| {
+        let of_place = self.trust_of_place(path, directory);
+        let trust_of_entry = |(name, can_be_marked): &(&str, bool)| {
             // Entries that cannot be marked have the trust of their directory.
-            let name = if can_be_marked { name } else { "." };
-            self.provenance.trust_of_entry(directory, name.as_ref())
-        });
-        let least = odd.reduce(Trust::min);
-        least.map_or(Trust::Full, |least| least.min(self.trust_of_place(path, directory)))
+            let name = if *can_be_marked { name } else { "." };
+            of_place.min(self.provenance.trust_of_entry(directory, name.as_ref()))
+        };
+        let odd = entries.iter().filter(|(name, _)| is_odd_name(name)).map(trust_of_entry);
+        let least = odd.fold(Trust::Full, Trust::min);
+        let names: Vec<&str> = entries.iter().map(|(name, _)| *name).collect();
+        if least == Trust::Low || !is_odd_list(&names) {
+            return least;
+        }
+        // The names alone were judged first, because the trust of each entry is read from the disk.
+        // Names of trusted entries keep their places, and say nothing.
+        let mut untrusted = names;
+        for (name, entry) in untrusted.iter_mut().zip(entries) {
+            if !is_part_of_order(name) || trust_of_entry(entry) == Trust::Full {
+                *name = "";
+            }
+        }
+        if is_odd_list(&untrusted) { Trust::Low } else { least }
     }
 
     /// Returns the least trust of the odd names in a path.

@@ -78,7 +78,8 @@ impl Workspace {
         let names = listed.iter().map(|DirectoryEntry { name, kind }| {
             (name.as_str(), !matches!(kind, EntryKind::Link | EntryKind::Other))
         });
-        self.note_read(self.trust_of_entries(path, &directory, names));
+        let names: Vec<(&str, bool)> = names.collect();
+        self.note_read(self.trust_of_entries(path, &directory, &names));
         Ok(listed)
     }
 

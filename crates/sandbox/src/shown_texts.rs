@@ -4,15 +4,12 @@
 
 use std::path::Path;
 
-use avocet_text::{count_phrase_words, is_odd_name, is_odd_path};
+use avocet_text::{is_odd_name, is_odd_output, is_odd_path, is_part_of_order};
 use cap_std::fs::{Dir, Metadata};
 use rustix::fs::{lgetxattr, llistxattr};
 
 use crate::attributes::place_of;
 
-/// Words of all names in an output, of those with several words. Names that are split orders have
-/// more.
-const MOST_WORDS: usize = 10;
 /// Texts that are kept. More of them count as shown.
 const MAX_TEXTS: usize = 4096;
 /// Bytes of the names and of a value of attributes that are read.
@@ -27,22 +24,22 @@ const OWN: &str = "user.avocet.";
 pub(crate) struct ShownTexts {
     /// Texts that could be read as instructions.
     odd: Vec<String>,
-    /// Ordinary names of several words, which may be parts of one text.
-    phrases: Vec<String>,
+    /// Ordinary names that may be parts of one order.
+    parts: Vec<String>,
 }
 
 impl ShownTexts {
     /// Adds the texts of an untrusted entry of a directory. `path` leads from the root.
     pub(crate) fn add_entry(&mut self, directory: &Dir, path: &Path, found: &Metadata) {
-        if self.odd.len() + self.phrases.len() > MAX_TEXTS {
+        if self.odd.len() + self.parts.len() > MAX_TEXTS {
             return;
         }
         let name = path.file_name().unwrap_or_default();
         let shown = name.to_string_lossy();
         if is_odd_name(&shown) {
             self.odd.push(shown.clone().into_owned());
-        } else if count_phrase_words([&*shown]) > 0 {
-            self.phrases.push(shown.into_owned());
+        } else if is_part_of_order(&shown) {
+            self.parts.push(shown.into_owned());
         }
         self.odd.extend(odd_end(path));
         if found.is_symlink() {
@@ -56,19 +53,25 @@ impl ShownTexts {
 
     /// Returns `true` if no text has to be searched for.
     pub(crate) fn is_empty(&self) -> bool {
-        self.odd.is_empty() && self.phrases.is_empty()
+        self.odd.is_empty() && self.parts.is_empty()
     }
 
-    /// Returns `true` if a text shows one of the odd texts, or more ordinary names than a list of
-    /// files has. Programs may write control characters in another form, so the longest part without
+    /// Returns `true` if a text shows one of the odd texts, or ordinary names that are an order as a
+    /// list. Programs may write control characters in another form, so the longest part without
     /// them counts.
     pub(crate) fn are_in(&self, output: &str) -> bool {
-        if self.odd.len() + self.phrases.len() > MAX_TEXTS {
+        if self.odd.len() + self.parts.len() > MAX_TEXTS {
             return true;
         }
-        let shown = self.phrases.iter().map(String::as_str).filter(|name| output.contains(name));
         self.odd.iter().any(|text| output.contains(longest_part(text)))
-            || count_phrase_words(shown) > MOST_WORDS
+            || is_odd_output(self.parts_in(output))
+    }
+
+    /// Returns the parts of orders in a text, with the numbers of their lines.
+    fn parts_in(&self, output: &str) -> Vec<(usize, &str)> {
+        let ends: Vec<usize> = output.match_indices('\n').map(|(at, _)| at).collect();
+        let found = self.parts.iter().filter_map(|name| Some((output.find(name)?, &**name)));
+        found.map(|(at, name)| (ends.partition_point(|end| *end < at), name)).collect()
     }
 }
 

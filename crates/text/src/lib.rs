@@ -23,7 +23,7 @@ pub use complete_part::complete_beginning;
 pub use exact::{MixedWord, escape_invisible, find_mixed_words};
 pub use main_argument::{in_one_line, main_argument, whole_main_argument};
 pub use nearest::nearest;
-pub use odd_name::{count_phrase_words, is_odd_name, is_odd_path};
+pub use odd_name::{is_odd_list, is_odd_name, is_odd_output, is_odd_path, is_part_of_order};
 pub use pattern::{fits_pattern, specificity};
 pub use plain::{plain_error, plain_io, plain_json};
 pub use printable::{printable, printable_json};
