@@ -28,6 +28,12 @@ impl HttpHome {
         Self::on(Home::new(program!()).with("TOKEN", TOKEN).with_config(CONFIG))
     }
 
+    /// Starts a daemon whose token is an operator at `/mcp`, too.
+    pub(crate) fn start_with_mcp_operator() -> Self {
+        let config = format!("{CONFIG}mcp_role = \"operator\"\n");
+        Self::on(Home::new(program!()).with("TOKEN", TOKEN).with_config(&config))
+    }
+
     fn on(home: Home) -> Self {
         let mut daemon = home.spawn(&["run"]);
         let line = daemon.wait_for("serving HTTP");

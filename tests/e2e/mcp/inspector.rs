@@ -55,7 +55,7 @@ fn mcp_inspector_works_with_mcp_serve() {
 
 #[test]
 fn mcp_inspector_works_with_http() {
-    let http = HttpHome::start();
+    let http = HttpHome::start_with_mcp_operator();
     let url = format!("http://{}/mcp", http.server);
     let token = format!("Authorization: Bearer {TOKEN}");
     let home = Home::new(program!());
