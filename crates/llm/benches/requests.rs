@@ -36,14 +36,14 @@ fn openai_responses(bencher: Bencher<'_, '_>, messages: usize) {
 fn anthropic(bencher: Bencher<'_, '_>, messages: usize) {
     let clock = Arc::new(ManualClock::default());
     let model = AnthropicModel::new("test", "model", &AnthropicConfig::default(), clock);
-    write(bencher, &model.expect("a model"), messages);
+    write(bencher, &model, messages);
 }
 
 #[divan::bench(args = MESSAGES)]
 fn gemini(bencher: Bencher<'_, '_>, messages: usize) {
     let clock = Arc::new(ManualClock::default());
     let model = GeminiModel::new("test", "model", &GeminiConfig::default(), clock);
-    write(bencher, &model.expect("a model"), messages);
+    write(bencher, &model, messages);
 }
 
 fn open_ai(api: OpenAiApi) -> OpenAi {

@@ -88,7 +88,7 @@ impl ProviderConfig for AcmeConfig {
             SourcedFacts { images: Some(self.images), max_output, ..SourcedFacts::default() };
         let facts = ConfiguredFacts::new(model, &self.base_url, table, facts);
         let config = Self { max_output_tokens: facts.max_output(), ..self };
-        let model = AcmeModel::new(provider, model, config, clock)?;
+        let model = AcmeModel::new(provider, model, config, clock);
         Ok(KnownModel::new(model, facts).into())
     }
 }
@@ -102,12 +102,7 @@ pub(crate) struct AcmeModel {
 }
 
 impl AcmeModel {
-    fn new(
-        provider: &str,
-        model: &str,
-        config: AcmeConfig,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self, NetError> {
+    fn new(provider: &str, model: &str, config: AcmeConfig, clock: Arc<dyn Clock>) -> Self {
         let endpoint = ModelEndpoint {
             name: format!("{provider}/{model}"),
             url: format!("{}/answer", config.base_url.trim_end_matches('/')),
@@ -115,12 +110,12 @@ impl AcmeModel {
             headers: request_headers,
             retries: config.max_retries,
             limits: config.request_timeouts(),
-            http: HttpClient::new()?,
+            http: HttpClient::new(),
             window: NamedWindow::default(),
             repairs: RepairLessons::default(),
             clock,
         };
-        Ok(Self { endpoint, model: model.to_owned(), config })
+        Self { endpoint, model: model.to_owned(), config }
     }
 
     fn request_body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {

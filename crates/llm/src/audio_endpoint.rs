@@ -95,7 +95,7 @@ impl AudioEndpoint {
     /// [`NetError`] if creating the HTTP client fails.
     pub(crate) fn new(server: AudioServer, clock: Arc<dyn Clock>) -> Result<Self, NetError> {
         let http = match server.allowed_reach() {
-            AllowedReach::Everywhere => HttpClient::new(),
+            AllowedReach::Everywhere => Ok(HttpClient::new()),
             AllowedReach::PublicOnly => HttpClient::with_public_only(&BTreeMap::new()),
         };
         Ok(Self { server, http: http?, clock, health: None })

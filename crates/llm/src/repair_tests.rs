@@ -195,7 +195,7 @@ async fn repair_of_anthropic_drops_thoughts_with_an_invalid_signature() {
         ..AnthropicConfig::default()
     };
     let clock = Arc::<ManualClock>::default();
-    let model = AnthropicModel::new("claude", anthropic::MODEL, &config, clock).unwrap();
+    let model = AnthropicModel::new("claude", anthropic::MODEL, &config, clock);
     let thoughts = json!([{ "type": "thinking", "thinking": "hm", "signature": "b2xk" }]);
     let reasoning = Some(Reasoning::new(model.name(), thoughts));
     ask_twice(&model, &history(reasoning.clone())).await;

@@ -24,7 +24,7 @@ impl Resolve for Nothing {
 }
 
 async fn asked(url: &str) -> Result<String, NetError> {
-    let response = HttpClient::new().unwrap().get(url, &[]).await?;
+    let response = HttpClient::new().get(url, &[]).await?;
     response.read_text(99).await
 }
 

@@ -15,13 +15,12 @@ mod guard;
 mod guarded;
 mod hosts;
 mod interfaces;
+mod pools;
 mod proxy;
 mod public;
 mod response;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
 
 use avocet_text::Secret;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -40,18 +39,17 @@ pub use public::check_public_url;
 pub use response::HttpResponse;
 
 pub use detail::describe_error;
+use pools::ConnectionPools;
 use public::PublicOnly;
-use response::{client_builder, send, with_headers};
+use response::{send, with_headers};
 
-/// Idle connections are closed after this time.
-const IDLE: Duration = Duration::from_secs(90);
 /// Minimum length in bytes of a word of a header value that is redacted.
 const SHORTEST_SECRET: usize = 8;
 
 /// A client for endpoints that the operator has configured.
 #[derive(Debug, Clone)]
 pub struct HttpClient {
-    client: reqwest::Client,
+    pools: ConnectionPools,
     /// Values of the headers that every request has. `redact_headers` removes them from texts.
     secrets: Vec<Secret>,
     /// Restricts requests to the public Internet, if present.
@@ -74,22 +72,29 @@ fn parse_header(name: &str, value: &Secret) -> Result<(HeaderName, HeaderValue),
     Ok((name, value))
 }
 
+impl Default for HttpClient {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl HttpClient {
-    /// Returns a client with its own pool of connections.
-    ///
-    /// # Errors
-    /// [`NetError::Invalid`] if the system's certificates cannot be used.
-    pub fn new() -> Result<Self, NetError> {
-        Self::with_headers(&BTreeMap::new())
+    /// Returns a client with its own pools of connections.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            pools: ConnectionPools::new(HeaderMap::new(), None),
+            secrets: Vec::new(),
+            public: None,
+        }
     }
 
     /// Returns a client that adds these headers to every request.
     ///
     /// # Errors
-    /// [`NetError::Invalid`] if a header cannot be sent, or if the system's certificates cannot be
-    /// used.
+    /// [`NetError::Invalid`] if a header cannot be sent.
     pub fn with_headers(headers: &BTreeMap<String, Secret>) -> Result<Self, NetError> {
-        Self::build_client(client_builder(), headers, None)
+        Self::with_pools(headers, None)
     }
 
     /// Returns a client like [`Self::with_headers`], for an endpoint whose operator is untrusted.
@@ -98,25 +103,18 @@ impl HttpClient {
     /// # Errors
     /// The same as [`Self::with_headers`].
     pub fn with_public_only(headers: &BTreeMap<String, Secret>) -> Result<Self, NetError> {
-        let public = PublicOnly::of_this_host();
-        Self::build_client(
-            client_builder().dns_resolver(Arc::new(public.clone())),
-            headers,
-            Some(public),
-        )
+        Self::with_pools(headers, Some(PublicOnly::of_this_host()))
     }
 
-    fn build_client(
-        builder: reqwest::ClientBuilder,
+    fn with_pools(
         headers: &BTreeMap<String, Secret>,
         public: Option<PublicOnly>,
     ) -> Result<Self, NetError> {
         let secrets = headers.values().cloned().collect();
         let headers = headers.iter().map(|(name, value)| parse_header(name, value));
         let headers = headers.collect::<Result<HeaderMap, NetError>>()?;
-        let client = builder.pool_idle_timeout(IDLE).default_headers(headers).build();
-        let client = client.map_err(|error| NetError::Invalid(describe_error(error)))?;
-        Ok(Self { client, secrets, public })
+        let pools = ConnectionPools::new(headers, public.clone());
+        Ok(Self { pools, secrets, public })
     }
 
     /// Refuses a URL whose host is a forbidden address or name. Resolved addresses are checked
@@ -147,7 +145,8 @@ impl HttpClient {
         body: Vec<u8>,
     ) -> Result<HttpResponse, NetError> {
         self.check_url(url)?;
-        let request = self.client.post(url).header(CONTENT_TYPE, "application/json").body(body);
+        let request =
+            self.pools.pool_for(url)?.post(url).header(CONTENT_TYPE, "application/json").body(body);
         send(with_headers(request, headers)?).await
     }
 
@@ -163,7 +162,7 @@ impl HttpClient {
         fields: &[(&str, &str)],
     ) -> Result<HttpResponse, NetError> {
         self.check_url(url)?;
-        send(with_headers(self.client.post(url).form(fields), headers)?).await
+        send(with_headers(self.pools.pool_for(url)?.post(url).form(fields), headers)?).await
     }
 
     /// Sends a `GET` with these headers and returns when the answer begins. Errors and logs omit
@@ -173,7 +172,7 @@ impl HttpClient {
     /// [`NetError`] if the request fails before an answer begins.
     pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<HttpResponse, NetError> {
         self.check_url(url)?;
-        send(with_headers(self.client.get(url), headers)?).await
+        send(with_headers(self.pools.pool_for(url)?.get(url), headers)?).await
     }
 
     /// Sends a `DELETE` with these headers and returns when the answer begins. Errors and logs omit
@@ -187,7 +186,7 @@ impl HttpClient {
         headers: &[(&str, &str)],
     ) -> Result<HttpResponse, NetError> {
         self.check_url(url)?;
-        send(with_headers(self.client.delete(url), headers)?).await
+        send(with_headers(self.pools.pool_for(url)?.delete(url), headers)?).await
     }
 
     /// Posts a form with a file (RFC 7578) and returns when the answer begins.
@@ -207,7 +206,7 @@ impl HttpClient {
             form.text((*name).to_owned(), (*value).to_owned())
         });
         let form = fields.part(part.to_owned(), file);
-        let request = self.client.post(url).multipart(form);
+        let request = self.pools.pool_for(url)?.post(url).multipart(form);
         send(bearer.into_iter().fold(request, |request, key| request.bearer_auth(key.expose())))
             .await
     }

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use avocet_testkit::ClosedPort;
 use avocet_testkit::http::{HttpFake, Piece, whole};
 
@@ -6,7 +8,7 @@ use super::*;
 async fn post(fake: &HttpFake, path: &str) -> Result<HttpResponse, NetError> {
     let url = format!("http://{}/{path}", fake.address());
     let headers = [("authorization", "Bearer sk-1"), ("x-version", "1")];
-    HttpClient::new().unwrap().post_json(&url, &headers, b"{}".to_vec()).await
+    HttpClient::new().post_json(&url, &headers, b"{}".to_vec()).await
 }
 
 #[tokio::test]
@@ -92,7 +94,7 @@ async fn f15_net_errors_do_not_name_the_url() {
     let half = || vec![Piece::head(200, &[]), Piece::chunk(b"x"), Piece::Close];
     let cut = HttpFake::start(move |_| half()).await;
     let unused = ClosedPort::bind();
-    let client = HttpClient::new().unwrap();
+    let client = HttpClient::new();
     let refused = client.post_json(&format!("http://{unused}/bot123:secret"), &[], vec![]).await;
     let invalid = client.post_json("http://[bad/bot123:secret", &[], vec![]).await;
     let url = format!("http://{unused}/");
@@ -155,7 +157,7 @@ async fn get_sends_its_headers() {
     })
     .await;
     let url = format!("http://{}/models", fake.address());
-    let client = HttpClient::new().unwrap();
+    let client = HttpClient::new();
     let response = client.get(&url, &[("authorization", "Bearer sk-1")]).await.unwrap();
     assert_eq!(response.read_text(99).await.unwrap(), "{}");
     let error = client.get(&url, &[("authorization", "secret\n")]).await.unwrap_err();

@@ -4,7 +4,6 @@ use async_trait::async_trait;
 
 use super::*;
 use crate::HttpClient;
-use crate::response::client_builder;
 
 #[derive(Debug)]
 struct FixedResolver(Vec<(&'static str, Vec<&'static str>)>);
@@ -59,8 +58,7 @@ async fn public_client_sends_no_request_to_a_private_address() {
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
     let public = public(vec![("a.org", vec!["127.0.0.1"])]);
-    let builder = client_builder().dns_resolver(Arc::new(public.clone()));
-    let client = HttpClient::build_client(builder, &BTreeMap::new(), Some(public)).unwrap();
+    let client = HttpClient::with_pools(&BTreeMap::new(), Some(public)).unwrap();
     for (host, expected) in [
         ("127.0.0.1", "127.0.0.1 is not public"),
         ("[::1]", "::1 is not public"),

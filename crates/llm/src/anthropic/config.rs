@@ -96,7 +96,7 @@ impl ProviderConfig for AnthropicConfig {
         let facts = ConfiguredFacts::new(model, &self.base_url, table, facts);
         let max_output_tokens = facts.max_output().unwrap_or(self.max_output_tokens);
         let config = Self { max_output_tokens, ..self };
-        let model = AnthropicModel::new(provider, model, &config, clock)?;
+        let model = AnthropicModel::new(provider, model, &config, clock);
         Ok(KnownModel::new(model, facts).into())
     }
 }

@@ -15,8 +15,7 @@ async fn sent_deferred(caching: bool, ok: bool) -> Value {
         prompt_caching: caching,
         ..AnthropicConfig::default()
     };
-    let model =
-        AnthropicModel::new("claude", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+    let model = AnthropicModel::new("claude", MODEL, &config, Arc::<ManualClock>::default());
     let loaded = if ok { &["git_log", "git_status"][..] } else { &[] };
     let request = grouped_request(&[("use_tools", json!({ "group": "git" }), ok)], loaded);
     model.complete(&request, &|_| ()).await.unwrap();

@@ -8,7 +8,7 @@ mod thinking;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_net::{HttpClient, NetError};
+use avocet_net::HttpClient;
 use avocet_protocol::clock::Clock;
 use avocet_protocol::model::{Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest};
 use avocet_text::Secret;
@@ -42,15 +42,13 @@ pub struct AnthropicModel {
 
 impl AnthropicModel {
     /// Creates the model `model` of the provider that the configuration calls `provider`.
-    ///
-    /// # Errors
-    /// [`NetError`] if creating the HTTP client fails.
+    #[must_use]
     pub fn new(
         provider: &str,
         model: &str,
         config: &AnthropicConfig,
         clock: Arc<dyn Clock>,
-    ) -> Result<Self, NetError> {
+    ) -> Self {
         // The API counts reasoning as output. An operator's limit above the built-in one wins.
         let known = shipped_facts(model, &config.base_url).max_output;
         let most_tokens = known.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX));
@@ -71,12 +69,12 @@ impl AnthropicModel {
             headers: request_headers,
             retries: config.max_retries,
             limits: config.request_timeouts(),
-            http: HttpClient::new()?,
+            http: HttpClient::new(),
             window: NamedWindow::default(),
             repairs: RepairLessons::default(),
             clock,
         };
-        Ok(Self { endpoint, options, images: config.images.unwrap_or_default() })
+        Self { endpoint, options, images: config.images.unwrap_or_default() }
     }
 }
 

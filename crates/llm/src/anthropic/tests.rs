@@ -19,7 +19,7 @@ async fn serve(answer: ModelAnswer) -> (AnthropicFake, AnthropicModel) {
     let fake = AnthropicFake::start(move |_| answer.clone()).await;
     let clock = Arc::<ManualClock>::default();
     let config = AnthropicConfig { max_retries: 0, ..config(fake.base_url()) };
-    let model = AnthropicModel::new("claude", MODEL, &config, clock).unwrap();
+    let model = AnthropicModel::new("claude", MODEL, &config, clock);
     (fake, model)
 }
 
@@ -38,8 +38,7 @@ async fn sent_with(messages: impl Into<Messages>, change: impl Fn(&mut Anthropic
     let fake = AnthropicFake::start(|_| ModelAnswer::says("ok")).await;
     let mut config = config(fake.base_url());
     change(&mut config);
-    let model =
-        AnthropicModel::new("claude", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+    let model = AnthropicModel::new("claude", MODEL, &config, Arc::<ManualClock>::default());
     let request = ModelRequest { messages: messages.into(), ..sample_request() };
     model.complete(&request, &|_| ()).await.unwrap();
     assert_eq!(fake.refusals(), [""; 0]);
@@ -289,8 +288,7 @@ async fn anthropic_error_contains_the_refusals_of_the_fake_server() {
     let fake = AnthropicFake::start(|_| ModelAnswer::says("ok")).await;
     let mut config = config(fake.base_url());
     let ask_as = async |model: &str, config: &AnthropicConfig| {
-        let model =
-            AnthropicModel::new("claude", model, config, Arc::<ManualClock>::default()).unwrap();
+        let model = AnthropicModel::new("claude", model, config, Arc::<ManualClock>::default());
         ask_model(&model).await.reply.unwrap_err().to_string()
     };
     let error = ask_as("claude-0", &config).await;

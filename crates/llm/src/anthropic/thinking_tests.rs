@@ -29,7 +29,7 @@ fn model(fake: &AnthropicFake, thinking_tokens: Option<u32>) -> AnthropicModel {
         thinking_tokens,
         ..AnthropicConfig::default()
     };
-    AnthropicModel::new("claude", MODEL, &config, Arc::<ManualClock>::default()).unwrap()
+    AnthropicModel::new("claude", MODEL, &config, Arc::<ManualClock>::default())
 }
 
 async fn ask_for(answer: ModelAnswer) -> ShownReply {
@@ -84,7 +84,7 @@ async fn anthropic_thinking_is_the_same_if_cut_at_any_byte() {
     let url = format!("{}/v1/messages", fake.base_url());
     let body = json!({ "model": MODEL, "max_tokens": 1, "messages": [{ "role": "user", "content": "hi" }] });
     let headers = [("x-api-key", KEY), ("anthropic-version", VERSION)];
-    let http = HttpClient::new().unwrap();
+    let http = HttpClient::new();
     let answer = http.post_json(&url, &headers, body.to_string().into_bytes()).await.unwrap();
     let stream = answer.read_text(usize::MAX).await.unwrap();
     let reply = ask_for(cut_up(stream_head(), stream.as_bytes(), &[1])).await.reply.unwrap();
@@ -184,7 +184,7 @@ fn anthropic_thinking_and_answer_tokens_stay_within_the_limit_of_the_model() {
         let config =
             AnthropicConfig { max_output_tokens, thinking_tokens, ..AnthropicConfig::default() };
         let clock = Arc::<ManualClock>::default();
-        let model = AnthropicModel::new("claude", name, &config, clock).unwrap();
+        let model = AnthropicModel::new("claude", name, &config, clock);
         let request =
             ModelRequest { messages: vec![Message::user("hi")].into(), ..sample_request() };
         let sent: Value = serde_json::from_slice(&model.request_body(&request).unwrap()).unwrap();
@@ -201,7 +201,7 @@ fn newer(fake: &AnthropicFake, name: &str, thinking_tokens: Option<u32>) -> Anth
         thinking_tokens,
         ..AnthropicConfig::default()
     };
-    AnthropicModel::new("claude", name, &config, Arc::<ManualClock>::default()).unwrap()
+    AnthropicModel::new("claude", name, &config, Arc::<ManualClock>::default())
 }
 
 fn with_effort(messages: Vec<Message>, effort: Option<Effort>) -> ModelRequest {

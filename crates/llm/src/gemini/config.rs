@@ -79,7 +79,7 @@ impl ProviderConfig for GeminiConfig {
         let table = SourcedFacts { images: self.images, max_output, ..SourcedFacts::default() };
         let facts = ConfiguredFacts::new(model, &self.base_url, table, facts);
         let config = Self { max_output_tokens: facts.max_output(), ..self };
-        let model = GeminiModel::new(provider, model, &config, clock)?;
+        let model = GeminiModel::new(provider, model, &config, clock);
         Ok(KnownModel::new(model, facts).into())
     }
 }

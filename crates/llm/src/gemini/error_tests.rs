@@ -53,8 +53,7 @@ async fn gemini_error_contains_the_refusals_of_the_fake_server() {
     let fake = GeminiFake::start(|_| ModelAnswer::says("ok")).await;
     let mut config = config(fake.base_url());
     let ask_as = async |model: &str, config: &GeminiConfig| {
-        let model =
-            GeminiModel::new("google", model, config, Arc::<ManualClock>::default()).unwrap();
+        let model = GeminiModel::new("google", model, config, Arc::<ManualClock>::default());
         ask_model(&model).await.reply.unwrap_err().to_string()
     };
     let error = ask_as("gemini-0", &config).await;
@@ -131,7 +130,7 @@ async fn gemini_instructions_that_a_model_refuses_precede_the_first_message() {
     })
     .await;
     let config = config(fake.base_url());
-    let model = GeminiModel::new("google", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+    let model = GeminiModel::new("google", MODEL, &config, Arc::<ManualClock>::default());
     for _ in 0..2 {
         assert_eq!(ask_model(&model).await.reply.unwrap().text, "ok");
     }

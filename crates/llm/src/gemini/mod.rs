@@ -11,7 +11,7 @@ mod thinking;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_net::{HttpClient, NetError};
+use avocet_net::HttpClient;
 use avocet_protocol::clock::Clock;
 use avocet_protocol::model::{
     Arguments, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest,
@@ -45,15 +45,8 @@ pub struct GeminiModel {
 
 impl GeminiModel {
     /// Creates the model `model` of the provider that the configuration calls `provider`.
-    ///
-    /// # Errors
-    /// [`NetError`] if creating the HTTP client fails.
-    pub fn new(
-        provider: &str,
-        model: &str,
-        config: &GeminiConfig,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self, NetError> {
+    #[must_use]
+    pub fn new(provider: &str, model: &str, config: &GeminiConfig, clock: Arc<dyn Clock>) -> Self {
         let known = BuiltIn::find_model(model, host_of(&config.base_url)).facts.max_output;
         let most_tokens = known.and_then(|most| u32::try_from(most).ok());
         let options = GeminiOptions {
@@ -70,12 +63,12 @@ impl GeminiModel {
             headers: request_headers,
             retries: config.max_retries,
             limits: config.request_timeouts(),
-            http: HttpClient::new()?,
+            http: HttpClient::new(),
             window: NamedWindow::default(),
             repairs: RepairLessons::default(),
             clock,
         };
-        Ok(Self { endpoint, options, images: config.images.unwrap_or(true) })
+        Self { endpoint, options, images: config.images.unwrap_or(true) }
     }
 }
 

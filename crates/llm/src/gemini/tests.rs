@@ -31,7 +31,7 @@ async fn serve(answers: Vec<ModelAnswer>, clock: &Arc<ManualClock>) -> (GeminiFa
         answers[next.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1)].clone()
     })
     .await;
-    let model = GeminiModel::new("google", MODEL, &config(fake.base_url()), clock.clone()).unwrap();
+    let model = GeminiModel::new("google", MODEL, &config(fake.base_url()), clock.clone());
     (fake, model)
 }
 
@@ -51,7 +51,7 @@ async fn sent_with(messages: impl Into<Messages>, change: impl Fn(&mut GeminiCon
     let fake = GeminiFake::start(|_| ModelAnswer::says("ok")).await;
     let mut config = config(fake.base_url());
     change(&mut config);
-    let model = GeminiModel::new("google", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+    let model = GeminiModel::new("google", MODEL, &config, Arc::<ManualClock>::default());
     let request = ModelRequest { messages: messages.into(), ..sample_request() };
     model.complete(&request, &|_| ()).await.unwrap();
     assert_eq!(fake.refusals(), [""; 0]);

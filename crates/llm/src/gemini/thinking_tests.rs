@@ -16,7 +16,7 @@ fn model(fake: &GeminiFake) -> GeminiModel {
         max_retries: 0,
         ..GeminiConfig::default()
     };
-    GeminiModel::new("google", MODEL, &config, Arc::<ManualClock>::default()).unwrap()
+    GeminiModel::new("google", MODEL, &config, Arc::<ManualClock>::default())
 }
 
 async fn ask_for(answer: ModelAnswer) -> ShownReply {
@@ -152,8 +152,7 @@ async fn gemini_thinking_follows_the_effort_of_the_request() {
             thinking_tokens,
             ..GeminiConfig::default()
         };
-        let model =
-            GeminiModel::new("google", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+        let model = GeminiModel::new("google", MODEL, &config, Arc::<ManualClock>::default());
         let options = RequestOptions { effort, ..RequestOptions::default() };
         model.complete(&ModelRequest { options, ..sample_request() }, &|_| ()).await.unwrap();
         assert_eq!(fake.refusals(), [""; 0]);

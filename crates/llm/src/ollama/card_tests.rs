@@ -39,8 +39,7 @@ async fn ollama_context_prefers_the_config_to_the_model_file_within_the_models_l
     for (context_length, parameters, configured, expected) in table {
         let fake = serve(Known { context_length, parameters, ..Known::default() }).await;
         let config = OllamaConfig { context_tokens: configured, ..config(fake.base_url()) };
-        let model =
-            OllamaModel::new("home", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+        let model = OllamaModel::new("home", MODEL, &config, Arc::<ManualClock>::default());
         assert_eq!(model.facts().await.context, Some(expected));
         ask_model(&model).await.reply.unwrap();
         assert_eq!(fake.requests()[0]["options"], json!({ "num_ctx": expected }));
@@ -60,7 +59,7 @@ async fn ollama_price_is_zero_for_a_local_model_and_unknown_for_a_cloud_model() 
     let fake = serve(Known::default()).await;
     let price = async |name: &str| {
         let config = config(fake.base_url());
-        let model = OllamaModel::new("home", name, &config, Arc::<ManualClock>::default()).unwrap();
+        let model = OllamaModel::new("home", name, &config, Arc::<ManualClock>::default());
         model.facts().await.price
     };
     for own in [MODEL, "unknown", "cloud:8b"] {
@@ -112,7 +111,7 @@ async fn ollama_sends_a_configured_context_if_the_card_fails() {
     let failures = vec![whole(500, &[], "oops")];
     let fake = serve(Known { failures, ..Known::default() }).await;
     let config = OllamaConfig { context_tokens: Some(8192), ..config(fake.base_url()) };
-    let model = OllamaModel::new("home", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+    let model = OllamaModel::new("home", MODEL, &config, Arc::<ManualClock>::default());
     ask_model(&model).await.reply.unwrap();
     assert_eq!(fake.requests()[0]["options"], json!({ "num_ctx": 8192 }));
 }

@@ -112,7 +112,7 @@ impl ProviderConfig for OllamaConfig {
         let table = SourcedFacts { tools, text_calls, max_output, ..SourcedFacts::default() };
         let facts = ConfiguredFacts::new(model, &self.base_url, table, facts);
         let config = Self { max_output_tokens: facts.max_output(), ..self };
-        let model = OllamaModel::new(provider, model, &config, clock)?;
+        let model = OllamaModel::new(provider, model, &config, clock);
         Ok(KnownModel::new(model, facts).into())
     }
 
@@ -124,7 +124,7 @@ impl ProviderConfig for OllamaConfig {
         let server = EmbeddingServer {
             wire: EmbeddingWire::Ollama,
             base_url: self.server_url().to_owned(),
-            http: HttpClient::new()?,
+            http: HttpClient::new(),
             timeout: self.request_timeouts().first_token,
             retries: self.max_retries,
             api_key: self.api_key.as_ref().and_then(ApiKeys::first_key).cloned(),

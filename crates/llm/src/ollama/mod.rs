@@ -9,7 +9,7 @@ mod request;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_net::{HttpClient, NetError};
+use avocet_net::HttpClient;
 use avocet_protocol::clock::Clock;
 use avocet_protocol::model::{
     Deltas, Effort, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Price,
@@ -45,16 +45,9 @@ pub struct OllamaModel {
 
 impl OllamaModel {
     /// Creates the model `model` of the provider that the configuration calls `provider`.
-    ///
-    /// # Errors
-    /// [`NetError`] if creating the HTTP client fails.
-    pub fn new(
-        provider: &str,
-        model: &str,
-        config: &OllamaConfig,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self, NetError> {
-        let (server, http) = (config.server_url(), HttpClient::new()?);
+    #[must_use]
+    pub fn new(provider: &str, model: &str, config: &OllamaConfig, clock: Arc<dyn Clock>) -> Self {
+        let (server, http) = (config.server_url(), HttpClient::new());
         let cards = CachedCard {
             url: format!("{server}/api/show"),
             model: model.to_owned(),
@@ -75,7 +68,7 @@ impl OllamaModel {
             repairs: RepairLessons::default(),
             clock,
         };
-        Ok(Self { endpoint, cards, config: config.clone() })
+        Self { endpoint, cards, config: config.clone() }
     }
 
     /// The context size to ask for; `None` if it is unknown, so that the server uses its default.

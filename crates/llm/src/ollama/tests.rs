@@ -21,7 +21,7 @@ pub(super) fn config(base_url: String) -> OllamaConfig {
 }
 
 pub(super) fn model_of(fake: &OllamaFake, clock: &Arc<ManualClock>) -> OllamaModel {
-    OllamaModel::new("home", MODEL, &config(fake.base_url()), clock.clone()).unwrap()
+    OllamaModel::new("home", MODEL, &config(fake.base_url()), clock.clone())
 }
 
 async fn serve(answers: Vec<ModelAnswer>, clock: &Arc<ManualClock>) -> (OllamaFake, OllamaModel) {
@@ -48,7 +48,7 @@ async fn sent(known: Known, request: &ModelRequest, change: impl Fn(&mut OllamaC
     let fake = OllamaFake::start_as(known, |_| ModelAnswer::says("ok")).await;
     let mut config = config(fake.base_url());
     change(&mut config);
-    let model = OllamaModel::new("home", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+    let model = OllamaModel::new("home", MODEL, &config, Arc::<ManualClock>::default());
     model.complete(request, &|_| ()).await.unwrap();
     assert_eq!(fake.refusals(), [""; 0]);
     fake.requests().remove(0)
@@ -119,7 +119,7 @@ async fn ollama_request_contains_a_long_conversation_whole() {
 async fn ollama_refuses_a_request_that_exceeds_the_context_before_sending() {
     let fake = OllamaFake::start(|_| ModelAnswer::says("ok")).await;
     let config = OllamaConfig { context_tokens: Some(4096), ..config(fake.base_url()) };
-    let model = OllamaModel::new("home", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+    let model = OllamaModel::new("home", MODEL, &config, Arc::<ManualClock>::default());
     let error = model.complete(&long(), &|_| ()).await.unwrap_err();
     assert!(matches!(error, ModelError::TooLong { .. }), "{error:?}");
     assert!(error.to_string().contains("start a new one with /new"), "{error}");
@@ -260,7 +260,7 @@ async fn f36_ollama_first_error_names_the_fix() {
     let fake = OllamaFake::start(|_| ModelAnswer::says("ok")).await;
     let ask_as = async |model: &str, base_url: String| {
         let config = OllamaConfig { max_retries: 0, ..config(base_url) };
-        let model = OllamaModel::new("home", model, &config, clock.clone()).unwrap();
+        let model = OllamaModel::new("home", model, &config, clock.clone());
         ask_model(&model).await.reply.unwrap_err().to_string()
     };
     assert_eq!(

@@ -177,7 +177,7 @@ impl SearchEngine {
         let unknown = || NetError::Invalid(format!("there is no provider {provider}"));
         let provider = config.known_provider().ok_or_else(unknown)?;
         let way = match base_url {
-            Some(_) => EngineClient::Written(HttpClient::new()?, clock),
+            Some(_) => EngineClient::Written(HttpClient::new(), clock),
             None => EngineClient::Guarded(guarded.clone()),
         };
         let base = base_url.as_deref().or(provider.place).unwrap_or_default();

@@ -42,7 +42,7 @@ impl DialAddress for ToFake {
         self.dialled.lock().extend(to.iter().map(|to| (url.clone(), *to)));
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
         let url = format!("http://{}{}{query}", self.fake, url.path());
-        let client = HttpClient::new()?;
+        let client = HttpClient::new();
         Ok(Box::new(match body {
             Some(body) => client.post_json(&url, headers, body.to_vec()).await?,
             None => client.get(&url, headers).await?,

@@ -46,7 +46,7 @@ impl ProviderWire for AnthropicMessages {
             thinking_tokens: Some(1024),
             ..AnthropicConfig::default()
         };
-        Arc::new(AnthropicModel::new("claude", MODEL, &config, clock).unwrap())
+        Arc::new(AnthropicModel::new("claude", MODEL, &config, clock))
     }
 
     fn greeting_events() -> Vec<String> {

@@ -39,7 +39,7 @@ impl ProviderWire for GenerateWire {
             images: Some(setup.images),
             ..GeminiConfig::default()
         };
-        Arc::new(GeminiModel::new("google", MODEL, &config, clock).unwrap())
+        Arc::new(GeminiModel::new("google", MODEL, &config, clock))
     }
 
     fn greeting_events() -> Vec<String> {

@@ -47,7 +47,7 @@ impl ProviderWire for OllamaChat {
             max_output_tokens: setup.max_output_tokens,
             ..OllamaConfig::default()
         };
-        Arc::new(OllamaModel::new("home", MODEL, &config, clock).unwrap())
+        Arc::new(OllamaModel::new("home", MODEL, &config, clock))
     }
 
     fn greeting_events() -> Vec<String> {
