@@ -158,7 +158,7 @@ impl SqliteStore {
         let writer = LogWriter::start(opened, shared, group).map_err(|error| {
             StoreError::Internal(format!("cannot start the writer's thread: {error}"))
         })?;
-        let readers = ReaderPool::start(&path, group, || read_only(&path))?;
+        let readers = ReaderPool::start(&path, group)?;
         if needed == NeededCheck::Beside {
             check.start(&path, &writer, group)?;
         }
@@ -207,7 +207,7 @@ impl SqliteStore {
             find_missing(db, last.as_ref(), beside)?.filter(|_| !DirectoryLock::is_held(directory));
         Ok(Some(Self {
             writer: None,
-            readers: ReaderPool::start(&path, group, || read_only(&path))?,
+            readers: ReaderPool::start(&path, group)?,
             durability: Durability::Synced,
             default_mode: QueueMode::default(),
             answer_edits: false,

@@ -89,6 +89,22 @@ pub(crate) fn make_database(path: &Path, version: usize) -> Result<Connection, O
     make().map_err(|error| store_error(path, &error).into())
 }
 
+/// Removes the comments of a script. SQLite keeps the text of the schema as it is given, and each
+/// connection parses all of it.
+fn without_comments(script: &str) -> String {
+    let mut kept = String::with_capacity(script.len());
+    for line in script.lines() {
+        let is_comment = |at: &usize| line[..*at].matches('\'').count() % 2 == 0;
+        let end = line.match_indices("--").map(|(at, _)| at).find(is_comment);
+        let line = line[..end.unwrap_or(line.len())].trim_end();
+        if !line.is_empty() {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
+}
+
 /// Fails if another version wrote the database.
 pub(crate) fn check_version(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let known = newest_version();
@@ -126,8 +142,31 @@ pub(crate) fn run_scripts(
     // A migration may recreate a table to which others refer.
     transaction.pragma_update(None, "defer_foreign_keys", true)?;
     for script in scripts {
-        transaction.execute_batch(script)?;
+        transaction.execute_batch(&without_comments(script))?;
     }
     transaction.pragma_update(None, "user_version", version)?;
     transaction.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_comments_keeps_statements_and_texts() {
+        let script = "-- A table.\nCREATE TABLE a (\n    b TEXT, -- its name\n\n    c TEXT DEFAULT '--' -- two\n);\n";
+        let kept = "CREATE TABLE a (\n    b TEXT,\n    c TEXT DEFAULT '--'\n);\n";
+        assert_eq!(without_comments(script), kept);
+    }
+
+    /// Each connection parses this text.
+    #[test]
+    fn new_database_keeps_no_comment() {
+        let directory = tempfile::tempdir().unwrap();
+        let made = make_database(&directory.path().join("a.db"), newest_version()).unwrap();
+        let sql = "SELECT group_concat(sql, ';') FROM sqlite_schema";
+        let text: String = made.query_row(sql, (), |row| row.get(0)).unwrap();
+        assert!(!text.contains("--"), "{text}");
+        assert!(SCHEMA.contains("--"));
+    }
 }
