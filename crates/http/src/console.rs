@@ -42,11 +42,11 @@ use avocet_protocol::channel::{WebAsset, WebBrowser, WebError};
 use avocet_protocol::clock::{Clock, Timestamp};
 use avocet_protocol::ids::SenderId;
 use avocet_supervise::{Group, run_blocking};
+use avocet_text::in_hexadecimal;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::guard::AllowedHost;
-use crate::secret_bytes::encode_hexadecimal;
 use browsers::{BrowserList, name_browser};
 use codes::{CODE_TIME, OpenCodes, random_bytes};
 use port_file::PortFile;
@@ -192,7 +192,7 @@ impl Console {
     pub(crate) async fn redeem_code(&self, code: &str, agent: &str) -> Option<ConsoleToken> {
         let now = self.clock.now();
         let sender = self.codes.lock().redeem_code(code, now)?;
-        let id = encode_hexadecimal(&random_bytes())[..ID_DIGITS].to_owned();
+        let id = in_hexadecimal(&random_bytes())[..ID_DIGITS].to_owned();
         let expires_at = now.after(self.token_time);
         let signed = SignedToken { browser: id.clone(), sender: sender.clone(), expires_at };
         let token = self.key.sign(&signed)?;

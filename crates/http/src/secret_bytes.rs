@@ -17,8 +17,3 @@ pub(crate) fn decode_hexadecimal(digits: &str) -> Option<Vec<u8>> {
     };
     pairs.map(pair).collect()
 }
-
-/// Writes bytes as lower-case hexadecimal digits.
-pub(crate) fn encode_hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}

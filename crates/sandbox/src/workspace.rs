@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use avocet_protocol::access::Trust;
+use avocet_text::in_hexadecimal;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
 use rustix::fs::{AtFlags, OFlags};
@@ -390,7 +391,7 @@ fn place_rules(secrets: SecretRules, beside: Option<&BesideRoot>) -> SecretRules
 /// Returns the SHA-256 of a file's content, in hexadecimal.
 #[must_use]
 pub fn digest_bytes(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    in_hexadecimal(&Sha256::digest(bytes))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 use avocet_protocol::chat::Content;
 use avocet_protocol::ids::TopicId;
+use avocet_text::in_hexadecimal;
 use sha2::{Digest, Sha256};
 
 use crate::rows::to_json;
@@ -13,7 +14,7 @@ use crate::tx::Result;
 pub(crate) fn content_digest(topic: Option<&TopicId>, content: &Content) -> Result<String> {
     let topic = topic.map_or("", TopicId::as_str);
     let text = format!("{topic}\0{}", to_json(content)?);
-    Ok(Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(in_hexadecimal(&Sha256::digest(text)))
 }
 
 /// Returns `true` if a key was used for another message. Rows of older versions and of platforms

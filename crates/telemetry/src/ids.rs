@@ -3,7 +3,7 @@
 
 use avocet_protocol::ids::{CallId, TurnId};
 use avocet_protocol::store::EventSeq;
-use avocet_text::append_text;
+use avocet_text::in_hexadecimal;
 use sha2::{Digest, Sha256};
 
 /// Bytes of a trace id (OTLP, `Span.trace_id`).
@@ -42,10 +42,7 @@ pub(crate) fn span_id(log: &str, of: SpanOf) -> String {
 
 fn hexadecimal_id<const BYTES: usize>(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
-    digest.iter().take(BYTES).fold(String::with_capacity(2 * BYTES), |mut digits, byte| {
-        append_text(&mut digits, format_args!("{byte:02x}"));
-        digits
-    })
+    in_hexadecimal(&digest[..BYTES])
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 mod append;
 mod complete_part;
 mod exact;
+mod hexadecimal;
 mod key_shapes;
 mod main_argument;
 mod nearest;
@@ -21,6 +22,7 @@ mod views;
 pub use append::{append_line, append_text};
 pub use complete_part::complete_beginning;
 pub use exact::{MixedWord, escape_invisible, find_mixed_words};
+pub use hexadecimal::in_hexadecimal;
 pub use main_argument::{in_one_line, main_argument, whole_main_argument};
 pub use nearest::nearest;
 pub use odd_name::{is_odd_list, is_odd_name, is_odd_output, is_odd_path, is_part_of_order};

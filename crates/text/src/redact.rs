@@ -13,6 +13,7 @@ use parking_lot::RwLock;
 use serde_json::Value;
 
 use crate::Secret;
+use crate::hexadecimal::in_hexadecimal;
 use crate::key_shapes::shapes_in;
 use crate::views::{is_blank, views};
 
@@ -228,9 +229,9 @@ fn forms(secret: &str) -> Vec<Vec<u8>> {
     if secret.contains(is_blank) {
         forms.push(secret.replace(is_blank, "").into_bytes());
     }
-    let hex = |digit: fn(u8) -> String| secret.bytes().map(digit).collect::<String>().into_bytes();
-    forms.push(hex(|byte| format!("{byte:02x}")));
-    forms.push(hex(|byte| format!("{byte:02X}")));
+    let digits = in_hexadecimal(secret.as_bytes());
+    forms.push(digits.to_ascii_uppercase().into_bytes());
+    forms.push(digits.into_bytes());
     for engine in [&BASE64_STANDARD_NO_PAD, &BASE64_URL_SAFE_NO_PAD] {
         forms.extend((0..3).map(|before| in_base64(secret.as_bytes(), before, engine)));
     }

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::SenderId;
+use avocet_text::in_hexadecimal;
 use sha2::{Digest, Sha256};
 
-use crate::secret_bytes::{encode_hexadecimal, is_equal};
+use crate::secret_bytes::is_equal;
 
 /// The time for which a code is valid.
 pub(super) const CODE_TIME: Duration = Duration::from_mins(10);
@@ -32,7 +33,7 @@ impl OpenCodes {
         if self.0.len() >= MOST {
             self.0.remove(0);
         }
-        let code = encode_hexadecimal(&random_bytes());
+        let code = in_hexadecimal(&random_bytes());
         let digest = Sha256::digest(code.as_bytes()).into();
         self.0.push(OpenCode { digest, sender, expires_at: now.after(CODE_TIME) });
         code

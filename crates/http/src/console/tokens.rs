@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::SenderId;
-use avocet_text::plain_io;
+use avocet_text::{in_hexadecimal, plain_io};
 use hmac::{Hmac, KeyInit, Mac};
 use parking_lot::Mutex;
 use sha2::Sha256;
 
 use super::codes::random_bytes;
 use super::private_file::write_private_file;
-use crate::secret_bytes::{decode_hexadecimal, encode_hexadecimal};
+use crate::secret_bytes::decode_hexadecimal;
 
 /// The beginning of a token.
 const KIND: &str = "web";
@@ -98,7 +98,7 @@ impl TokenKey {
         let SignedToken { browser, sender, expires_at } = token;
         let signed = format!("{KIND}.{}.{browser}.{sender}", expires_at.0);
         let mac = self.mac.lock().clone()?.chain_update(signed.as_bytes());
-        Some(format!("{signed}.{}", encode_hexadecimal(&mac.finalize().into_bytes())))
+        Some(format!("{signed}.{}", in_hexadecimal(&mac.finalize().into_bytes())))
     }
 
     /// Returns what a token says; `None` if its signature is wrong, or it has ended.

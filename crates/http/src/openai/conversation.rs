@@ -3,6 +3,7 @@
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::ids::{ChatId, IdError};
 use avocet_protocol::store::MessageStatus;
+use avocet_text::in_hexadecimal;
 use axum::http::HeaderMap;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -84,10 +85,7 @@ impl ApiSession {
         let client = caller.0.sender.as_str();
         let client = client.rsplit(':').next().unwrap_or(client);
         let id = match named.key {
-            Some(key) => {
-                let digest = Sha256::digest(key);
-                digest[..16].iter().map(|byte| format!("{byte:02x}")).collect()
-            }
+            Some(key) => in_hexadecimal(&Sha256::digest(key)[..16]),
             None => uuid::Uuid::new_v4().simple().to_string(),
         };
         let session = SessionId::one_off(client, &id);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use avocet_gateway::{ListBrowsers, SignOutWeb};
 use avocet_protocol::channel::WebAsset;
+use avocet_text::in_hexadecimal;
 use axum::Json;
 use axum::extract::State;
 use axum::http::header::{
@@ -96,9 +97,7 @@ fn content(asset: &WebAsset, caching: &'static str, request: &HeaderMap) -> Resp
     let Some(bytes) = bytes else {
         return Problem::unavailable("the file is damaged".to_owned()).into_response();
     };
-    let digest = Sha256::digest(&bytes);
-    let digest: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    let tag = format!("\"{digest}\"");
+    let tag = format!("\"{}\"", in_hexadecimal(&Sha256::digest(&bytes)[..16]));
     let known = request.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let is_known = known.flat_map(|tags| tags.split(',')).any(|known| known.trim() == tag);
     let headers =

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
+use avocet_text::in_hexadecimal;
 use cap_std::fs::{Dir, Metadata, MetadataExt, OpenOptions, OpenOptionsExt, PermissionsExt};
 use rustix::fs::{OFlags, lgetxattr};
 use serde::{Deserialize, Serialize};
@@ -215,7 +216,7 @@ fn read_file(
             }
         }
     }
-    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(in_hexadecimal(&digest.finalize()))
 }
 
 /// Reads a file as text; `None` if it is something else.

@@ -7,7 +7,7 @@
 
 use avocet_protocol::chat::{Content, Inbound, SessionId, Transcript};
 use avocet_protocol::ids::TurnId;
-use avocet_text::index_text;
+use avocet_text::{in_hexadecimal, index_text};
 use rusqlite::params;
 use sha2::{Digest as _, Sha256};
 
@@ -266,7 +266,7 @@ fn scope_of<'a>(mut messages: impl Iterator<Item = &'a Inbound>) -> Option<Strin
 /// Returns a word that FTS5 keeps as one.
 fn single_word(kind: &str, key: &str) -> String {
     let digest = Sha256::digest(format!("{kind} {key}"));
-    digest.iter().take(16).fold(kind.to_owned(), |word, byte| format!("{word}{byte:02x}"))
+    format!("{kind}{}", in_hexadecimal(&digest[..16]))
 }
 
 #[cfg(test)]

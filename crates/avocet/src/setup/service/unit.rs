@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use avocet_text::append_text;
+use avocet_text::{append_text, in_hexadecimal};
 use sha2::{Digest, Sha256};
 
 use super::ServiceScope;
@@ -257,11 +257,7 @@ fn is_as_written(text: &str) -> bool {
 }
 
 fn hash(text: &str) -> String {
-    let mut shown = String::new();
-    for byte in Sha256::digest(text) {
-        append_text(&mut shown, format_args!("{byte:02x}"));
-    }
-    shown
+    in_hexadecimal(&Sha256::digest(text))
 }
 
 #[cfg(test)]
