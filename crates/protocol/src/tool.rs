@@ -263,6 +263,8 @@ pub enum Leaving {
     Text(String),
     /// Text for a program or a server, which takes it as it is.
     Data(String),
+    /// The words of a search. The choice of each word tells something.
+    Query(String),
     /// A URL to connect to. Its host name alone reveals something to the operators of the name
     /// servers.
     Url(String),
@@ -273,7 +275,7 @@ impl Leaving {
     #[must_use]
     pub fn text(&self) -> &str {
         match self {
-            Self::Text(text) | Self::Data(text) | Self::Url(text) => text,
+            Self::Text(text) | Self::Data(text) | Self::Query(text) | Self::Url(text) => text,
         }
     }
 }

@@ -17,7 +17,7 @@ mod links;
 mod sites;
 mod urls;
 
-pub(crate) use choices::{ReadTexts, without_fragment};
+pub(crate) use choices::{ReadTexts, without_fragment, words_of_text};
 pub(crate) use known::KnownHosts;
 pub(crate) use links::read_links;
 pub(crate) use sites::site_of_host;
@@ -120,7 +120,7 @@ pub(crate) fn find_leaks(
     let shown = |text: &str| secrets.redact(text).into_owned();
     let place = |kind, text: &str| FoundLeak { kind, shown: shown(text) };
     match leaving {
-        Leaving::Text(_) | Leaving::Data(_) => {
+        Leaving::Text(_) | Leaving::Data(_) | Leaving::Query(_) => {
             let for_people = matches!(leaving, Leaving::Text(_));
             let links = links::leaking_links(text, for_people, known);
             leaks.extend(links.iter().map(|link| place(LeakKind::Url, link)));

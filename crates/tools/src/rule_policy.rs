@@ -36,7 +36,7 @@ impl<'a> RuledCall<'a> {
     ) -> Self {
         let hosts = leaving.iter().filter_map(|one| match one {
             Leaving::Url(url) => leaks::host_of_link(url),
-            Leaving::Data(_) | Leaving::Text(_) => None,
+            Leaving::Data(_) | Leaving::Query(_) | Leaving::Text(_) => None,
         });
         let has_free_text = PROGRAMS.contains(&tool) || tool.contains("__");
         let text = if has_free_text {

@@ -53,7 +53,7 @@ async fn web_search_leaving_contains_the_query() {
     let arguments: web_search::WebSearchArguments =
         arguments(json!({ "query": "the `mill`\nturns" }));
     let search = WebSearch::from_web(web());
-    let query = Leaving::Data("the `mill`\nturns".to_owned());
+    let query = Leaving::Query("the `mill`\nturns".to_owned());
     assert_eq!(search.leaving(&arguments), [query]);
     let question = search.question(&arguments, &tool_context()).await.unwrap();
     assert_eq!(question.shown, "Search the web (duckduckgo) for `the 'mill' turns`");

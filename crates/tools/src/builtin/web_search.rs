@@ -84,7 +84,7 @@ impl Tool for WebSearch {
     }
 
     fn leaving(&self, arguments: &WebSearchArguments) -> Vec<Leaving> {
-        vec![Leaving::Data(arguments.query.clone())]
+        vec![Leaving::Query(arguments.query.clone())]
     }
 
     fn found(&self, result: &Value) -> Vec<String> {

@@ -10,6 +10,9 @@
 //! a host that only the configuration, an approval or an
 //!   earlier call names, among n of them                   log2(n)
 //! a host below a `*.` of the configuration                log2(38) for each character of the `*`
+//! a word of a search that a text has, among n words       log2(n)
+//!   that no text has                                      8 for each 8 characters, begun
+//!   that a person has typed                               0
 //! ```
 //!
 //! The author of a text chose its n links, and the model one of them. Nobody else learns more from a
@@ -30,6 +33,10 @@
 //! **A link in an answer needs a person who follows it.** Of m links that are shown, the person
 //! chooses one; so the choice of the model is counted as that of m among n, as if the person
 //! followed one link of each text.
+//!
+//! **A word of a search that no text has is the model's own.** Prose tells about one bit for each letter
+//! (Shannon, "Prediction and Entropy of Printed English", 1951). A short word could be a letter of
+//! something else, so it costs as much as a long one. n is at least the number of texts, as above.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -122,6 +129,33 @@ impl<'a> ReadTexts<'a> {
         shown.into_values().map(bits_of_text).sum()
     }
 
+    /// The bits of the words in a search by a model that had read the first `read` texts. A word of a
+    /// person, or of `searched`, tells nothing.
+    pub(crate) fn bits_of_query(
+        &self,
+        query: &str,
+        searched: &BTreeSet<String>,
+        read: usize,
+    ) -> ChoiceBits {
+        let mut words = words_of_text(query);
+        words.retain(|word| !searched.contains(word));
+        let said = self.people.iter().flat_map(|one| words_of_text(one.text));
+        let said: BTreeSet<String> =
+            if words.is_empty() { BTreeSet::new() } else { said.collect() };
+        words.retain(|word| !said.contains(word));
+        if words.is_empty() {
+            return ChoiceBits::ZERO;
+        }
+        let texts: BTreeSet<&str> = self.texts.iter().take(read).map(|one| one.text).collect();
+        let lists: Vec<BTreeSet<String>> = texts.into_iter().map(words_of_text).collect();
+        let bits_of_word = |word: &String| {
+            let sizes = lists.iter().filter(|list| list.contains(word)).map(BTreeSet::len);
+            let options = sizes.min().map(|size| size.max(lists.len()));
+            options.map_or_else(|| bits_of_new_word(word), ChoiceBits::of_options)
+        };
+        words.iter().map(bits_of_word).sum()
+    }
+
     /// The number of different texts with links.
     fn count_offers(&self, read: usize) -> usize {
         let offering = self.texts.iter().take(read).filter(|one| !one.links.is_empty());
@@ -145,6 +179,19 @@ fn cheapest(places: impl Iterator<Item = ListedPlace>) -> Option<ListedPlace> {
 /// The bits of a host below a `*.` of the configuration: those of the part in place of the `*`.
 pub(crate) fn bits_of_label(label: &str) -> ChoiceBits {
     ChoiceBits::of_options(NAME_CHARACTERS).saturating_mul(label.len())
+}
+
+/// The bits of a word that no text has.
+fn bits_of_new_word(word: &str) -> ChoiceBits {
+    const BYTE: u32 = 8;
+    ChoiceBits::from_bits(BYTE).saturating_mul(word.chars().count().div_ceil(BYTE as usize))
+}
+
+/// The different words of a text, in small letters.
+pub(crate) fn words_of_text(text: &str) -> BTreeSet<String> {
+    let lower = text.to_lowercase();
+    let words = lower.split(|c: char| !c.is_alphanumeric());
+    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 /// An address as a server sees it: without the fragment.

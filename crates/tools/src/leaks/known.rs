@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use avocet_net::Url;
 use avocet_protocol::tool::{ChoiceBits, Seen};
 
-use super::choices::bits_of_label;
+use super::choices::{bits_of_label, words_of_text};
 use super::sites::{is_site, site_of_host, without_www};
 use super::urls;
 
@@ -102,13 +102,9 @@ impl<'a> KnownHosts<'a> {
 
     /// Returns `true` if people have said every word of a text.
     pub(crate) fn is_known(&self, text: &str) -> bool {
-        let words = |text: &str| -> BTreeSet<String> {
-            let lower = text.to_lowercase();
-            let words = lower.split(|c: char| !c.is_alphanumeric());
-            words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
-        };
-        let said: BTreeSet<String> = self.seen.people.iter().flat_map(|said| words(said)).collect();
-        words(text).is_subset(&said)
+        let said = self.seen.people.iter().flat_map(|said| words_of_text(said));
+        let said: BTreeSet<String> = said.collect();
+        words_of_text(text).is_subset(&said)
     }
 
     /// Returns `true` if an address occurred word for word in the text read or said.

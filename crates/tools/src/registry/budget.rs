@@ -17,6 +17,10 @@
 //! an answer, a message to
 //! this chat, ask_user     the links that were read, except those of fetched pages
 //! links in other data     each, like a fetch: nobody stands between it and the request
+//! the words of a search   each word that no person has typed, once in a turn
+//!   an engine that is
+//!   allowed for the
+//!   session               nothing
 //! hosts of the
 //! configuration           the choice among them; of a `*.` each character
 //! ```
@@ -27,11 +31,11 @@
 //!   tasks of sub-agents, schedules, commands, effects of MCP servers, all tools of untrusted MCP
 //!   servers, addresses that carry data, hosts that nobody has named. A grant for the session is such
 //!   a decision, too, and so is `low_trust = "allow"` of the operator.
-//! - **Words for servers that the operator trusts**: the query of a search, and the arguments of
-//!   tools that a trusted MCP server calls `readOnly`. No author of a page reads them. Links in them
-//!   count.
+//! - **Arguments of tools that a trusted MCP server calls `readOnly`**: the operator has said that the
+//!   server only reads, and no author of a page sees them. Links in them count. The words of a search
+//!   count, because owners of sites learn for which words their pages were shown.
 //! - **The name of a whole site in an answer**, which cannot be chosen anew for each piece of data.
-//! - **Times, order of repeated requests, and the choice to stop.** Each is small beside the rest.
+//! - **Times, the order of words and of repeated requests, and the choice to stop.** Each is small beside the rest.
 //!
 //! # Which turn
 //!
@@ -94,6 +98,8 @@ struct TurnChoices<'a> {
     texts: ReadTexts<'a>,
     /// The requests that were made, by [`request_of`].
     made: BTreeSet<(String, String)>,
+    /// The words that were searched for.
+    searched: BTreeSet<String>,
     used: UsedBits,
     /// One line for each address.
     fetched: Vec<String>,
@@ -116,7 +122,8 @@ impl ToolRegistry {
         let own = context.seen.calls.iter().find(|seen| seen.id == context.call);
         let read = own.map_or(context.seen.texts.len(), |own| own.read);
         let more = turn.bits_of_call(registered, &format_of(call), leaving, read);
-        Self::over_budget(&turn, more?)
+        let is_search = leaving.iter().any(|one| matches!(one, Leaving::Query(_)));
+        Self::over_budget(&turn, more?, if is_search { "words" } else { "links" })
     }
 
     /// The question about an answer whose links would go above the budget of its turn.
@@ -131,7 +138,7 @@ impl ToolRegistry {
         }
         let turn = self.turn_choices(context, |_| true);
         let more = turn.bits_of_text(text, true, context.seen.texts.len());
-        Self::over_budget(&turn, more?)
+        Self::over_budget(&turn, more?, "links")
     }
 
     /// The bits that the turn has told before the call of `context`, and its budget.
@@ -140,7 +147,7 @@ impl ToolRegistry {
         self.turn_choices(context, |id| (id.step, id.ordinal) < place).used
     }
 
-    fn over_budget(turn: &TurnChoices<'_>, more: ChoiceBits) -> Option<OverBudget> {
+    fn over_budget(turn: &TurnChoices<'_>, more: ChoiceBits, among: &str) -> Option<OverBudget> {
         let UsedBits { told, budget } = turn.used;
         let fits = budget > ChoiceBits::ZERO && (more == ChoiceBits::ZERO || told + more <= budget);
         if fits {
@@ -155,7 +162,7 @@ impl ToolRegistry {
         };
         Some(OverBudget {
             why: format!(
-                "I have read untrusted content, and my choice among its links tells {more} bits; {sums}"
+                "I have read untrusted content, and my choice among its {among} tells {more} bits; {sums}"
             ),
             carries: format!("links whose choice tells {more} bits; {sums}"),
             fetched,
@@ -174,6 +181,7 @@ impl ToolRegistry {
             known: self.known_hosts(context),
             texts: ReadTexts::new(&context.seen),
             made: BTreeSet::new(),
+            searched: BTreeSet::new(),
             used: UsedBits { told: ChoiceBits::ZERO, budget: context.bits.unwrap_or(self.budget) },
             fetched: Vec::new(),
         };
@@ -223,12 +231,25 @@ impl TurnChoices<'_> {
         let bits = self.bits_of_call(registered, format, leaving, seen.read);
         let bits = bits.filter(|_| !is_free);
         self.used.told = self.used.told + bits.unwrap_or_default();
+        let remark = bits.map_or_else(String::new, |bits| format!("  ({bits} bits)"));
         for one in leaving {
-            let Leaving::Url(url) = one else { continue };
-            self.texts.remove_address(url);
-            if self.made.insert(request_of(url, format)) {
-                let bits = bits.map_or_else(String::new, |bits| format!("  ({bits} bits)"));
-                self.fetched.push(format!("{url}{bits}"));
+            match one {
+                Leaving::Url(url) => {
+                    self.texts.remove_address(url);
+                    if self.made.insert(request_of(url, format)) {
+                        self.fetched.push(format!("{url}{remark}"));
+                    }
+                }
+                Leaving::Query(query) => {
+                    let words = leaks::words_of_text(query);
+                    let (known, all) = (self.searched.len(), &mut self.searched);
+                    all.extend(words);
+                    if all.len() > known {
+                        let query = query.replace(['\r', '\n'], " ");
+                        self.fetched.push(format!("the results for: {query}{remark}"));
+                    }
+                }
+                Leaving::Data(_) | Leaving::Text(_) => {}
             }
         }
     }
@@ -249,6 +270,18 @@ impl TurnChoices<'_> {
             }
             Leaving::Text(text) => self.bits_of_text(text, true, read),
             Leaving::Data(text) => self.bits_of_text(text, false, read),
+            Leaving::Query(query) => {
+                let links = self.bits_of_text(query, false, read);
+                let is_free =
+                    self.context.grants.iter().any(|one| one.tool == registered.description.name);
+                let words = if is_free {
+                    ChoiceBits::ZERO
+                } else {
+                    self.texts.bits_of_query(query, &self.searched, read)
+                };
+                (words > ChoiceBits::ZERO || links.is_some())
+                    .then(|| words + links.unwrap_or_default())
+            }
         });
         bits.reduce(|one, other| one + other)
     }

@@ -251,8 +251,8 @@ impl ToolRegistry {
                         known.add_in_turn(&host);
                     }
                 }
-                Leaving::Data(query) => is_query_clean |= known.is_known(query),
-                Leaving::Text(_) => {}
+                Leaving::Query(query) => is_query_clean |= known.is_known(query),
+                Leaving::Data(_) | Leaving::Text(_) => {}
             }
         }
         let Some(result) = &earlier.result else { return };

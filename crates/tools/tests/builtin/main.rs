@@ -22,6 +22,7 @@ mod roots;
 mod run_tests;
 mod schedule;
 mod search;
+mod search_budget;
 mod search_history;
 mod skills;
 mod spawn;

@@ -34,14 +34,14 @@ fn fetched(place: u32, url: &str, trust: Trust) -> SeenCall {
     earlier(place, "web_fetch", &json!({ "url": url }), trust, json!({ "content": PAGE }))
 }
 
-fn searched(place: u32, query: &str, trust: Trust) -> SeenCall {
+pub(crate) fn searched(place: u32, query: &str, trust: Trust) -> SeenCall {
     let result =
         json!({ "results": [{ "title": "t", "url": "https://found.dev/a", "snippet": "s" }] });
     earlier(place, "web_search", &json!({ "query": query }), trust, result)
 }
 
 /// The context of step 100 of turn 1, after these messages and calls.
-fn after(people: &[&str], calls: Vec<SeenCall>) -> ToolContext {
+pub(crate) fn after(people: &[&str], calls: Vec<SeenCall>) -> ToolContext {
     let people = people.iter().map(|words| (*words).to_owned()).collect();
     let texts = vec![PAGE.to_owned(), "https://found.dev/a".to_owned()];
     let seen = Arc::new(Seen { people, texts, calls });
