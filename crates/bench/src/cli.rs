@@ -126,7 +126,7 @@ pub(crate) enum MeasuredPart {
     Publish,
     /// The request for "hi".
     Request,
-    /// Time of `cargo build --release`.
+    /// Time, CPU and memory of `cargo build --release`.
     ColdBuild,
 }
 

@@ -3,6 +3,7 @@
 
 mod cli;
 mod clock;
+mod cold_build;
 mod daemon;
 mod disk;
 mod events;

@@ -55,7 +55,7 @@ impl Bench<'_> {
             MeasuredPart::Events => self.events(figures).await,
             MeasuredPart::Publish => self.publish(figures).await,
             MeasuredPart::Request => self.request(figures).await,
-            MeasuredPart::ColdBuild if run == 1 => self.cold_build(figures),
+            MeasuredPart::ColdBuild if run == 1 => self.cold_build(figures).await,
             MeasuredPart::ColdBuild => Ok(()),
         }
     }

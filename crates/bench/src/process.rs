@@ -109,6 +109,26 @@ pub(crate) fn cpu_of_all() -> Result<Duration> {
     busy(&stat).context("/proc/stat has no line for all processors")
 }
 
+/// Returns the resident memory of all processes of a process group, in bytes.
+pub(crate) fn memory_of_group(group: u32) -> Result<u64> {
+    let mut sum = 0;
+    for process in fs::read_dir("/proc")? {
+        let directory = process?.path();
+        // A file that cannot be read is of no process, or of one that has ended.
+        let read = |name: &str| fs::read_to_string(directory.join(name)).unwrap_or_default();
+        if group_of(&read("stat")) == Some(group) {
+            sum += memory(&read("status")).map_or(0, |memory| memory.rss);
+        }
+    }
+    Ok(sum)
+}
+
+/// Parses the process group: field 5.
+fn group_of(stat: &str) -> Option<u32> {
+    let (_, after_name) = stat.rsplit_once(')')?;
+    after_name.split_whitespace().nth(2)?.parse().ok()
+}
+
 /// Parses utime, stime, cutime and cstime: fields 14 to 17. The program's name, field 2, is in
 /// brackets and may contain anything.
 fn cpu(stat: &str) -> Option<[Duration; 2]> {
@@ -161,6 +181,15 @@ mod tests {
         let stat = "7 (a ) b) S 1 7 7 0 -1 4194304 100 0 0 0 25 17 3 4 20 0 3 0 100 0 0";
         assert_eq!(cpu(stat), Some([420, 70].map(Duration::from_millis)));
         assert_eq!(cpu("7 (a) S 1 7"), None);
+    }
+
+    #[test]
+    fn memory_of_a_group_counts_its_processes_only() {
+        assert_eq!(group_of("7 (a ) b) S 1 70 7 0"), Some(70));
+        assert_eq!(group_of("7 (a) S"), None);
+        let own = fs::read_to_string("/proc/self/stat").unwrap();
+        assert!(memory_of_group(group_of(&own).unwrap()).unwrap() > 0);
+        assert_eq!(memory_of_group(u32::MAX).unwrap(), 0);
     }
 
     #[test]

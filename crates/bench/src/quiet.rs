@@ -2,7 +2,6 @@
 //! itself.
 
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -148,20 +147,6 @@ impl Bench<'_> {
         figures.add(rows::REQUEST, body.len() as f64);
         figures.add(rows::TOOLS, tools as f64);
         daemon.stop().await
-    }
-
-    /// Measures a build of the release into a new directory.
-    pub(crate) fn cold_build(&self, figures: &mut FigureLog) -> Result<()> {
-        let target = tempfile::Builder::new().prefix("bench-build-").tempdir_in(&self.below)?;
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
-        let mut command = Command::new("cargo");
-        command.args(["build", "--release", "--locked", "--quiet", "-p", "avocet"]);
-        command.arg("--manifest-path").arg(manifest).arg("--target-dir").arg(target.path());
-        let began = now();
-        let status = command.status().context("cargo cannot be started")?;
-        ensure!(status.success(), "cargo build ended with {status}");
-        figures.add(rows::COLD_BUILD, began.elapsed().as_secs_f64() / 60.0);
-        Ok(())
     }
 
     /// Waits until memory and threads that were used last may be free again.

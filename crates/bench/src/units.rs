@@ -20,6 +20,8 @@ pub(crate) enum FigureUnit {
     Kilobytes,
     /// 1,000,000 bytes.
     Megabytes,
+    /// 1,000,000,000 bytes.
+    Gigabytes,
     /// 1,048,576 bytes.
     Mebibytes,
     Percent,
@@ -38,6 +40,7 @@ impl FigureUnit {
             Self::Bytes => " B",
             Self::Kilobytes => " kB",
             Self::Megabytes => " MB",
+            Self::Gigabytes => " GB",
             Self::Mebibytes => " MiB",
             Self::Percent => " %",
         }
