@@ -1,11 +1,12 @@
 //! Counts those parts of a turn's work that do not depend on the load of the machine, and compares
-//! the counts with `counts.toml`. A count that differs by more than a tenth fails the test.
+//! the counts with `counts.toml`. A count that differs by more than a tenth fails the test; see `fault`.
 //! `UPDATE_COUNTS=1` rewrites the file. `avocet-bench` measures times.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod counts;
 mod log;
+mod packages;
 mod turns;
 mod work;
 
@@ -20,6 +21,7 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/counts/counts.toml");
 async fn counts_of_a_turn_are_within_a_tenth_of_the_file() {
     let mut counted = work::logged_and_traced().await;
     counted.extend(work::allocated_and_sent().await);
+    counted.extend(packages::linked());
     if updates_the_file() {
         fs::write(FILE, counted.to_toml()).unwrap();
     }

@@ -9,6 +9,7 @@ use std::process::Command;
 
 use avocet_testkit::openai::OpenAiFake;
 use avocet_tests::{ALLOCATIONS, DaemonProcess, Home};
+use rusqlite::{Connection, OpenFlags};
 
 use crate::counts::Counts;
 use crate::log::{self, StatementCounts};
@@ -62,6 +63,11 @@ pub(crate) async fn allocated_and_sent() -> Counts {
         let chat = CountedChat::join(&home, kind.name(), kind).await;
         let allocations = chat.median(|| allocations(&mut program)).await;
         counts.add(kind.name(), "allocations", allocations);
+        let mut frames = WalFrames::default();
+        let frames = chat.median(|| frames.count_written(&home)).await;
+        counts.add(kind.name(), "wal_frames", frames);
+        let bytes = chat.median(|| row_bytes(&home)).await;
+        counts.add(kind.name(), "row_bytes", bytes);
     }
     let (status, log) = daemon.stop();
     assert!(status.success(), "{status}: {log}");
@@ -111,4 +117,31 @@ fn allocations(program: &mut TcpStream) -> u64 {
     program.write_all(&[0]).unwrap();
     program.read_exact(&mut count).unwrap();
     u64::from_le_bytes(count)
+}
+
+/// Counts the frames in the `-wal` over the restarts of the file.
+#[derive(Debug, Default)]
+struct WalFrames {
+    last: u64,
+    written: u64,
+}
+
+impl WalFrames {
+    /// Returns the frames that were written between the first call and this one.
+    fn count_written(&mut self, home: &Home) -> u64 {
+        // The header of the index has the number of valid frames in bytes 16 to 19 (SQLite, "WAL-mode
+        // File Format", 2.1).
+        let index = fs::read(home.data_dir().join("avocet.db-shm")).unwrap();
+        let frames = u64::from(u32::from_ne_bytes(index[16..20].try_into().unwrap()));
+        self.written += if frames < self.last { frames } else { frames - self.last };
+        self.last = frames;
+        self.written
+    }
+}
+
+/// Returns the bytes of all rows and of all entries of indices.
+fn row_bytes(home: &Home) -> u64 {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let log = Connection::open_with_flags(home.data_dir().join("avocet.db"), flags).unwrap();
+    log.query_row("SELECT sum(payload) FROM dbstat", (), |row| row.get(0)).unwrap()
 }
