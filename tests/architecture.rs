@@ -106,13 +106,39 @@ fn test_features_are_off_in_every_program() {
     for package in programs {
         for dependency in &package.dependencies {
             let for_tests = dependency.kind == DependencyKind::Development;
-            let wanted = |feature: &String| ["fail-points", "testing"].contains(&feature.as_str());
-            let fits = for_tests || !dependency.features.iter().any(wanted);
+            let fits = for_tests || !dependency.features.iter().any(|one| is_for_tests(one));
             assert!(fits, "{} has {:?} for good", package.name, dependency.features);
         }
-        let default = package.features.get("default").map_or(&[][..], Vec::as_slice);
-        assert!(default.is_empty(), "{} has {default:?} on by default", package.name);
+        let default = default_features(&package.features);
+        let for_tests: Vec<_> = default.iter().filter(|feature| is_for_tests(feature)).collect();
+        assert!(for_tests.is_empty(), "{} has {for_tests:?} on by default", package.name);
     }
+}
+
+/// Returns `true` for a feature that tests need, with or without its package: `avocet-net/testing`.
+fn is_for_tests(feature: &str) -> bool {
+    let name = feature.rsplit('/').next().unwrap_or(feature);
+    ["fail-points", "testing"].contains(&name)
+}
+
+/// Returns the features that `default` turns on, directly or by others.
+fn default_features(features: &BTreeMap<String, Vec<String>>) -> BTreeSet<String> {
+    let (mut found, mut next) = (BTreeSet::new(), vec!["default".to_owned()]);
+    while let Some(feature) = next.pop() {
+        let further = features.get(&feature).cloned().unwrap_or_default();
+        next.extend(further.into_iter().filter(|one| found.insert(one.clone())));
+    }
+    found
+}
+
+#[test]
+fn default_features_are_followed_to_the_features_for_tests() {
+    let features = [("default", vec!["full"]), ("full", vec!["acp", "avocet-net/testing"])];
+    let features = features
+        .map(|(name, wanted)| (name.to_owned(), wanted.into_iter().map(str::to_owned).collect()));
+    let found = default_features(&features.into());
+    let for_tests: Vec<_> = found.iter().filter(|one| is_for_tests(one)).collect();
+    assert_eq!(for_tests, ["avocet-net/testing"]);
 }
 
 #[test]

@@ -19,6 +19,7 @@ use crate::cli::memory::MemoryCommand;
 use crate::cli::models::ModelsArgs;
 use crate::cli::people::{LinkArgs, PairCommand, PeopleCommand};
 use crate::cli::prompt::PromptArgs;
+#[cfg(feature = "prove")]
 use crate::cli::prove::ProveArgs;
 use crate::cli::replay::ReplayArgs;
 use crate::cli::rules::RulesArgs;
@@ -36,6 +37,8 @@ use crate::cli::usage::UsageArgs;
 use crate::cli::web::WebArgs;
 use crate::context::Global;
 use crate::exit;
+#[cfg(not(feature = "prove"))]
+use crate::parts::LeftOutArgs as ProveArgs;
 use crate::setup::config::ConfigCommand;
 use crate::setup::init::InitArgs;
 use crate::setup::service::ServiceCommand;

@@ -15,6 +15,7 @@ mod help;
 mod input;
 mod logging;
 mod output;
+mod parts;
 mod redaction;
 #[cfg(test)]
 mod reference_tests;
@@ -117,9 +118,9 @@ fn is_version_only() -> bool {
 
 /// Prints what [`Cli`] prints for `--version`.
 fn print_version() -> ExitCode {
-    let line = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION"), "\n");
+    let line = parts::version_line();
     ignore_result(
-        std::io::Write::write_all(&mut std::io::stdout(), line.as_bytes()),
+        std::io::Write::write_all(&mut std::io::stdout(), format!("{line}\n").as_bytes()),
         "a reader that stops early is no failure",
     );
     ExitCode::SUCCESS
@@ -142,7 +143,10 @@ fn report_usage(error: &clap::Error) -> ExitCode {
 
 async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit, Failure> {
     match command.unwrap_or_default() {
+        #[cfg(feature = "acp")]
         Command::Acp => cli::acp::run(context).await,
+        #[cfg(not(feature = "acp"))]
+        Command::Acp => Err(Failure::new(Exit::Configuration, parts::describe_left_out("acp"))),
         Command::Agents(agents) => cli::agents::run(context, &agents),
         Command::Approvals(approvals) => cli::approvals::run(context, approvals).await,
         Command::Ask(ask) => cli::ask::run(context, ask).await,
@@ -183,7 +187,12 @@ async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit,
         Command::Stop(all) => cli::stop_all::stop_everything(context, all).await,
         Command::Subscribers(command) => cli::events::run_subscribers(context, command).await,
         Command::Prompt(prompt) => cli::prompt::run(context, prompt).await,
+        #[cfg(feature = "prove")]
         Command::Prove(prove) => cli::prove::run(context, prove).await,
+        #[cfg(not(feature = "prove"))]
+        Command::Prove(_) => {
+            Err(Failure::new(Exit::Configuration, parts::describe_left_out("prove")))
+        }
         Command::Tasks(tasks) => cli::tasks::run(context, tasks).await,
         Command::Trace(trace) => cli::trace::run(context, trace).await,
         Command::Top => cli::top::run(context).await,

@@ -56,6 +56,7 @@ pub(crate) const PROVIDERS: &[ProviderKind] = &[
 
 pub(crate) const CHANNELS: &[ChannelKind] = &[
     ChannelKind::for_config::<avocet_directory::DirectoryConfig>(),
+    #[cfg(feature = "discord")]
     ChannelKind::for_config::<avocet_discord::DiscordConfig>(),
     ChannelKind::for_config::<avocet_external::ExternalConfig>(),
     ChannelKind::for_config::<avocet_telegram::TelegramConfig>(),

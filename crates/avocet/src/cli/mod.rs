@@ -1,6 +1,7 @@
 //! Commands that ask a running daemon over its socket, or read the log of a stopped one. The log of a
 //! stopped daemon is opened here with the components that the daemon would use.
 
+#[cfg(feature = "acp")]
 pub(crate) mod acp;
 pub(crate) mod agents;
 pub(crate) mod approvals;
@@ -25,6 +26,7 @@ pub(crate) mod named_pictures;
 pub(crate) mod offline_agent;
 pub(crate) mod people;
 pub(crate) mod prompt;
+#[cfg(feature = "prove")]
 pub(crate) mod prove;
 pub(crate) mod reach;
 pub(crate) mod replay;

@@ -207,8 +207,10 @@ pub(crate) fn named_in_chat(
 
 /// Returns the sessions that have a profile. `avocet acp` names the profile in the id of a session.
 pub(crate) fn session_binding(profile: &AgentProfile) -> SessionBinding {
-    let of_editors = avocet_acp::session_pattern(&profile.name);
-    let sessions = profile.sessions.iter().cloned().chain([of_editors]).collect();
+    let sessions = profile.sessions.iter().cloned();
+    #[cfg(feature = "acp")]
+    let sessions = sessions.chain([avocet_acp::session_pattern(&profile.name)]);
+    let sessions = sessions.collect();
     SessionBinding { sessions, people: profile.people.clone() }
 }
 

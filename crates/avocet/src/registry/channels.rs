@@ -20,6 +20,7 @@ use super::services::{HTTP, has_http, opened_hosts};
 use super::{CHANNELS, key_error};
 use crate::environment;
 use crate::exit::Failure;
+use crate::parts::{describe_left_out, is_left_out};
 use crate::registry::ChildAccess;
 
 /// Makes one account of a channel.
@@ -179,7 +180,11 @@ pub(crate) fn make_channels(
     let is_unknown =
         |name: &&String| !known.contains(&name.as_str()) && !is_program(document, name);
     if let Some(name) = settings.channels.keys().find(is_unknown) {
-        return Err(document.unknown_key(&format!("channels.{name}"), &known));
+        let path = format!("channels.{name}");
+        if is_left_out(name) {
+            return Err(document.error_at(&path, describe_left_out(name)));
+        }
+        return Err(document.unknown_key(&path, &known));
     }
     let mut channels = Vec::new();
     let mut admission = Admission::default();

@@ -1,5 +1,6 @@
 //! `outline`: shows the structure of a file with line numbers: headings, functions, types, imports.
 
+#[cfg(feature = "outlines")]
 mod grammar;
 mod plain;
 
@@ -58,16 +59,21 @@ impl FileWork for OutlineTool {
 }
 
 /// The entries of a text; `None` if parsing was cancelled.
+#[cfg_attr(
+    not(feature = "outlines"),
+    expect(unused_variables, reason = "only a parser takes long")
+)]
 fn outline_entries(
     path: &Path,
     text: &str,
     is_stopped: &dyn Fn() -> bool,
 ) -> Option<Vec<OutlineEntry>> {
     let extension = extension_of(path).to_ascii_lowercase();
-    match grammar::grammar_for(&extension) {
-        Some(grammar) => grammar.parse_entries(text, is_stopped),
-        None => Some(plain::plain_entries(&extension, text)),
+    #[cfg(feature = "outlines")]
+    if let Some(grammar) = grammar::grammar_for(&extension) {
+        return grammar.parse_entries(text, is_stopped);
     }
+    Some(plain::plain_entries(&extension, text))
 }
 
 fn format_entries(entries: &[OutlineEntry], path: &str, lines: usize) -> String {
