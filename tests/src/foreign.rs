@@ -77,9 +77,9 @@ struct Outbox {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Letter {
-    /// Who gets it.
+    /// Recipient of the letter.
     to: String,
-    /// What it says.
+    /// Text of the letter.
     text: String,
 }
 

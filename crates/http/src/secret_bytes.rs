@@ -1,4 +1,4 @@
-//! Bytes of secrets: a comparison that reveals nothing by its time, and hexadecimal digits.
+//! Bytes of secrets: a comparison that reveals nothing by its time, and the reading of hexadecimal digits.
 
 /// Compares all bytes, independent of the first difference.
 pub(crate) fn is_equal(one: &[u8], other: &[u8]) -> bool {

@@ -304,8 +304,8 @@ pub struct Question {
     pub shown: String,
     /// The scope of an approval for the session, for example the command or the host. The approval
     /// covers calls of the same tool with the same scope. The prompt shows its first 60 characters.
-    /// With an empty scope it covers all calls of the tool, and after untrusted text those that name
-    /// nobody and nothing else.
+    /// With an empty scope it covers all calls of the tool. After untrusted text it covers only calls
+    /// whose arguments name no new recipient or value.
     pub scope: String,
     /// The shape of a command, if the approval for the session covers the same command with other
     /// arguments, too.

@@ -154,9 +154,9 @@ impl ToolRegistry {
     }
 
     /// Returns `true` if a person has approved the call because another conversation kept its files busy.
-    /// The call needs no review then, although the files are free now. If the person has approved that
-    /// the copies of a conversation whose turn has ended are given up, they are, and the call is
-    /// reviewed like any other.
+    /// The call needs no review then, although the files are free now. The person may also have approved
+    /// that a conversation whose turn has ended loses its copies. This method then forgets the copies,
+    /// and the call is reviewed like any other.
     pub(super) async fn was_allowed(
         &self,
         registered: &RegisteredTool,

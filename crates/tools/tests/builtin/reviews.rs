@@ -349,7 +349,7 @@ async fn approval_of_a_shape_leaves_the_review_of_changes() {
     assert_eq!(prepared.approval, None);
     world.registry.execute(&touch("b"), &granted).await.unwrap();
     assert!(text(&review(&world).await).contains("- `b`: new"));
-    // Where no copies can be kept, the approval is the only way without a question.
+    // Without copies, a call runs without a question only if the approval covers it.
     fs::File::create(world.workspace.path().join("large")).unwrap().set_len(1 << 30).unwrap();
     world.registry.keep_changes(&low()).await;
     assert!(!asks(&world, &granted, "exec_shell", json!({ "command": "touch c" })).await);
