@@ -19,12 +19,18 @@ pub struct ProgramOutput {
     pub err: String,
 }
 
+/// What a command may say on a busy machine, in front of anything else, before the daemon answers it.
+const SAID_WHEN_BUSY: &str = "warning: waiting for the daemon: no answer for ";
+
 impl From<Output> for ProgramOutput {
+    /// Leaves out [`SAID_WHEN_BUSY`].
     fn from(output: Output) -> Self {
+        let err = String::from_utf8(output.stderr).unwrap();
+        let lines = err.split_inclusive('\n');
         Self {
             code: output.status.code(),
             out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
+            err: lines.filter(|line| !line.starts_with(SAID_WHEN_BUSY)).collect(),
         }
     }
 }
