@@ -259,10 +259,7 @@ fn bind_notes(
     }
     undelivered::bind_to_turn(tx, session, turn)?;
     reports::bind_to_turn(tx, session, turn)?;
-    let ids = turns::TurnIds::new(&[turn])?;
-    let undelivered = undelivered::notes_of(tx.db, &ids)?.remove(&turn);
-    let reports = reports::reports_of(tx.db, &ids)?.remove(&turn);
-    Ok((undelivered.unwrap_or_default(), reports.unwrap_or_default()))
+    Ok((undelivered::notes_of(tx.db, turn)?, reports::reports_of(tx.db, turn)?))
 }
 
 /// A message that waits for a turn.

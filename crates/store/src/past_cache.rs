@@ -1,19 +1,25 @@
 //! The ended turns of the sessions that were active last. An ended turn changes only in
 //! [`ChangeMarks::past`](crate::tx::ChangeMarks) transactions, which empty the cache. So a turn
 //! reads only the turns that ended since the previous read.
+//!
+//! The limit is one for all sessions, in bytes of memory: about twenty chats with as many turns as
+//! a request has room for, or hundreds of short ones. With less, chats that are used in turn would
+//! drive each other out, and each of their turns would read its whole past from the log.
 
 use std::sync::Arc;
 
 use avocet_protocol::LruMap;
-use avocet_protocol::chat::SessionId;
-use avocet_protocol::ids::TurnId;
-use avocet_protocol::turn::TurnRecord;
+use avocet_protocol::chat::{LoggedInbound, SessionId};
+use avocet_protocol::ids::{MessageId, TurnId};
+use avocet_protocol::turn::{LoggedCall, Step, TurnRecord};
 use parking_lot::Mutex;
 
-/// Maximum size of all cached turns in bytes, as [`CachedTurn::count_bytes`] counts them.
-const MOST_BYTES: usize = 2 << 20;
-/// Estimated memory of a turn and its messages beside their text, in bytes.
-const TURN_BYTES: usize = 1024;
+use crate::turn_record::ReadTurn;
+
+/// Maximum size of all cached turns in bytes, as [`MeasuredTurn::memory`] estimates it.
+const MOST_BYTES: usize = 32 << 20;
+/// Estimated memory of a turn beside its messages, steps, calls and texts, in bytes.
+const TURN_BYTES: usize = size_of::<TurnRecord>() + size_of::<CachedTurn>() + 64;
 /// More sessions than fit into [`MOST_BYTES`].
 const MOST_SESSIONS: usize = MOST_BYTES / TURN_BYTES + 1;
 
@@ -47,7 +53,7 @@ pub(crate) struct CachedRead {
 }
 
 /// All ended turns of a session in a range of ids.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct CachedTurns {
     /// The range begins after this turn.
     pub(crate) after: TurnId,
@@ -56,28 +62,42 @@ pub(crate) struct CachedTurns {
 }
 
 /// An ended turn.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct CachedTurn {
     pub(crate) record: Arc<TurnRecord>,
     pub(crate) size: MeasuredTurn,
 }
 
-/// An ended turn and the size of its text.
+/// The sizes of an ended turn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MeasuredTurn {
     pub(crate) id: TurnId,
     /// Its newest message; `None` for a child.
-    pub(crate) newest_message: Option<i64>,
+    pub(crate) newest_message: Option<MessageId>,
     /// Bytes of the whole text.
     pub(crate) whole: usize,
     /// Bytes with shortened results.
     pub(crate) shortened: usize,
+    /// Bytes of memory, estimated.
+    pub(crate) memory: usize,
 }
 
-impl CachedTurn {
-    fn count_bytes(&self) -> usize {
-        self.size.whole + TURN_BYTES
+impl From<ReadTurn> for CachedTurn {
+    fn from(read: ReadTurn) -> Self {
+        let ReadTurn { record, newest_message, whole, shortened } = read;
+        let memory = TURN_BYTES + whole + parts_bytes(&record);
+        let size = MeasuredTurn { id: record.id, newest_message, whole, shortened, memory };
+        Self { record: Arc::new(record), size }
     }
+}
+
+/// Returns the bytes of the messages, steps and calls of a turn, without their texts.
+fn parts_bytes(turn: &TurnRecord) -> usize {
+    let steered: usize = turn.steps.iter().map(|step| step.steered.len()).sum();
+    let calls: usize = turn.steps.iter().map(|step| step.calls.len()).sum();
+    (turn.origin.messages().len() + steered) * size_of::<LoggedInbound>()
+        + turn.steps.len() * size_of::<Step>()
+        + calls * size_of::<LoggedCall>()
 }
 
 impl PastCache {
@@ -96,11 +116,17 @@ impl CachedRead {
         Self { emptied: cache.pasts.lock().emptied, cache: cache.clone() }
     }
 
-    /// Returns the cached turns of a session, if all of them come before `before`.
-    pub(crate) fn cached_turns(&self, session: &SessionId, before: TurnId) -> Option<CachedTurns> {
-        let pasts = self.cache.pasts.lock();
-        let turns = &pasts.sessions.peek(session)?.turns;
-        turns.turns.last().is_some_and(|last| last.size.id < before).then(|| turns.clone())
+    /// Takes the turns of a session out of the cache, if all of them come before `before`. The read
+    /// puts them back with [`Self::insert`].
+    pub(crate) fn take_turns(&self, session: &SessionId, before: TurnId) -> Option<CachedTurns> {
+        let mut pasts = self.cache.pasts.lock();
+        let last = pasts.sessions.peek(session)?.turns.turns.last()?;
+        if last.size.id >= before {
+            return None;
+        }
+        let taken = pasts.sessions.pop(session)?;
+        pasts.bytes -= taken.bytes;
+        Some(taken.turns)
     }
 
     /// Caches the turns of a session in place of those cached before. The sessions that were read
@@ -110,7 +136,7 @@ impl CachedRead {
         if pasts.emptied != self.emptied {
             return;
         }
-        let bytes = turns.turns.iter().map(CachedTurn::count_bytes).sum();
+        let bytes = turns.turns.iter().map(|turn| turn.size.memory).sum();
         let replaced = if turns.turns.is_empty() || bytes > MOST_BYTES {
             pasts.sessions.pop(session)
         } else {
@@ -136,8 +162,8 @@ mod tests {
         format!("terminal:local:{name}").parse().unwrap()
     }
 
-    /// Turns with these ids, each of this size.
-    fn turns(ids: &[i64], whole: usize) -> CachedTurns {
+    /// Turns with these ids, each of this size in memory.
+    fn turns(ids: &[i64], memory: usize) -> CachedTurns {
         let turn = |id: &i64| {
             let record = TurnRecord {
                 id: TurnId(*id),
@@ -151,14 +177,19 @@ mod tests {
                 recalled: Vec::new(),
                 reports: avocet_protocol::turn::SessionReports::default(),
             };
-            let size = MeasuredTurn { id: TurnId(*id), newest_message: None, whole, shortened: 0 };
+            let id = TurnId(*id);
+            let size = MeasuredTurn { id, newest_message: None, whole: 0, shortened: 0, memory };
             CachedTurn { record: Arc::new(record), size }
         };
         CachedTurns { after: TurnId(0), turns: ids.iter().map(turn).collect() }
     }
 
+    /// Returns the number of turns that are cached, which stay in the cache.
     fn cached(read: &CachedRead, name: &str, before: i64) -> Option<usize> {
-        read.cached_turns(&session(name), TurnId(before)).map(|turns| turns.turns.len())
+        let taken = read.take_turns(&session(name), TurnId(before))?;
+        let count = taken.turns.len();
+        read.insert(&session(name), taken);
+        Some(count)
     }
 
     #[test]
@@ -176,12 +207,12 @@ mod tests {
     #[test]
     fn insert_makes_room_by_the_sessions_that_were_read_least_recently() {
         let read = CachedRead::begin_read(&Arc::default());
-        let third = MOST_BYTES / 3 - TURN_BYTES;
+        let third = MOST_BYTES / 3;
         let insert = |name: &str, bytes| read.insert(&session(name), turns(&[1], bytes));
         ["a", "b", "c", "a", "d"].into_iter().for_each(|name| insert(name, third));
         let kept = ["a", "b", "c", "d"].map(|name| cached(&read, name, 2).is_some());
         assert_eq!(kept, [true, false, true, true]);
-        insert("a", MOST_BYTES);
+        insert("a", MOST_BYTES + 1);
         assert_eq!(cached(&read, "a", 2), None, "too large");
         assert_eq!(cached(&read, "d", 2), Some(1), "it has taken the room of nothing");
     }

@@ -1,5 +1,5 @@
 //! Chooses the ended turns of a session that a request contains, and reads those that are not
-//! cached.
+//! cached, from the newest to the oldest. So it reads one turn at most that does not fit.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use std::sync::Arc;
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::ids::TurnId;
 use avocet_protocol::store::{CompactedPast, Past};
-use avocet_protocol::turn::TurnRecord;
+use avocet_protocol::turn::{TurnRecord, TurnState};
 use rusqlite::params;
 
 use crate::past_cache::{CachedRead, CachedTurn, CachedTurns, MeasuredTurn};
-use crate::turn_record::read_turns;
+use crate::turn_record::{TURNS, TurnReader, turn_state};
 use crate::tx::{Db, Result};
 
 /// Factor by which the bytes read may exceed the budget, since shortened turns count less than they
@@ -45,32 +45,41 @@ pub(crate) fn past_turns(
     cache: &CachedRead,
 ) -> Result<PastTurns> {
     let left_out = range.compacted.summary_to.unwrap_or(TurnId(0));
-    let cached = cache.cached_turns(range.session, range.before);
-    let cached = cached.unwrap_or(CachedTurns { after: left_out, turns: Vec::new() });
+    let cached = cache.take_turns(range.session, range.before);
+    let mut cached = cached.unwrap_or(CachedTurns { after: left_out, turns: Vec::new() });
     let newest = cached.turns.last().map_or(left_out, |last| last.size.id.max(left_out));
     let mut choice = TurnChoice::new(range);
-    choice.read(db, newest, range.before)?;
-    choice.take_cached(&cached, left_out);
-    if cached.after > left_out {
-        choice.read(db, left_out, TurnId(cached.after.0 + 1))?;
+    let newer = choice.read_turns(db, newest, range.before)?;
+    let chosen = choice.count_cached(&cached, left_out);
+    cached.turns.drain(..cached.turns.len() - chosen);
+    let older = if cached.after > left_out {
+        choice.read_turns(db, left_out, TurnId(cached.after.0 + 1))?
+    } else {
+        Vec::new()
+    };
+    let mut turns = cached.turns;
+    if !older.is_empty() {
+        turns.splice(..0, older.into_iter().rev());
     }
-    let (has_gap, is_complete, open) = (choice.has_gap, choice.is_complete, choice.open);
-    let mut turns = choice.with_records(db)?;
+    turns.extend(newer.into_iter().rev());
     let records = turns.iter().map(|turn| turn.record.clone()).collect();
     let after = match turns.first() {
-        Some(oldest) if !is_complete => TurnId(oldest.size.id.0 - 1),
+        Some(oldest) if !choice.is_complete => TurnId(oldest.size.id.0 - 1),
         _ => left_out,
     };
     // An open turn may end later, and then be part of the range.
-    turns.retain(|turn| open.is_none_or(|open| turn.size.id < open));
+    if let Some(open) = choice.open {
+        turns.retain(|turn| turn.size.id < open);
+    }
     cache.insert(range.session, CachedTurns { after, turns });
-    Ok(PastTurns { turns: records, has_gap })
+    Ok(PastTurns { turns: records, has_gap: choice.has_gap })
 }
 
 /// The choice of turns, from the newest to the oldest.
 struct TurnChoice<'a> {
     range: &'a TurnRange<'a>,
-    chosen: Vec<ChosenTurn>,
+    /// Number of chosen turns.
+    chosen: usize,
     /// Bytes of the chosen turns, of which all but the newest count as shortened.
     used: usize,
     /// Bytes of the chosen turns as a whole.
@@ -82,111 +91,80 @@ struct TurnChoice<'a> {
     open: Option<TurnId>,
 }
 
-struct ChosenTurn {
-    size: MeasuredTurn,
-    /// `None` if it is yet to be read.
-    record: Option<Arc<TurnRecord>>,
-}
-
 impl<'a> TurnChoice<'a> {
     fn new(range: &'a TurnRange<'a>) -> Self {
-        Self {
-            range,
-            chosen: Vec::new(),
-            used: 0,
-            read: 0,
-            is_complete: true,
-            has_gap: false,
-            open: None,
-        }
+        Self { range, chosen: 0, used: 0, read: 0, is_complete: true, has_gap: false, open: None }
     }
 
-    /// Chooses among the turns of the log with `after < id < before`. Measures their text without
-    /// loading it.
-    fn read(&mut self, db: Db<'_>, after: TurnId, before: TurnId) -> Result<()> {
+    /// Reads turns of the log with `after < id < before`, and returns the chosen ones, newest first.
+    fn read_turns(&mut self, db: Db<'_>, after: TurnId, before: TurnId) -> Result<Vec<CachedTurn>> {
+        let mut chosen = Vec::new();
         if !self.is_complete {
-            return Ok(());
+            return Ok(chosen);
         }
-        let session = self.range.session.as_str();
-        db.rows_while(
-            "SELECT id, (state = 'done' OR state = 'cancelled' OR state = 'failed') AS ended, \
-                 (SELECT max(id) FROM inbound WHERE turn = turns.id) AS newest_message, \
-                 (SELECT coalesce(sum(octet_length(content)), 0) FROM inbound WHERE turn = turns.id) \
-                     + (SELECT coalesce(sum(octet_length(text)), 0) FROM steps WHERE turn = turns.id) \
-                     + coalesce(octet_length(recalled), 0) AS texts, \
-                 (SELECT coalesce(sum(octet_length(reasoning)), 0) FROM steps WHERE turn = turns.id) \
-                     AS reasoning, \
-                 (SELECT coalesce(sum(octet_length(arguments) + coalesce(octet_length(result), 0)), 0) \
-                     FROM calls WHERE turn = turns.id) AS calls, \
-                 (SELECT coalesce(sum(min(octet_length(arguments), ?4) \
-                     + min(coalesce(octet_length(result), 0), ?4)), 0) \
-                     FROM calls WHERE turn = turns.id) AS short_calls \
-             FROM turns WHERE session = ?1 AND id < ?2 AND id > ?3 ORDER BY id DESC",
-            params![session, before.0, after.0, Past::SHORT + Past::REMARK],
-            |row| {
-                let id = TurnId(row.get(0)?);
-                if !row.get::<_, bool>(1)? {
-                    self.open = Some(id);
-                    return Ok(ControlFlow::Continue(()));
-                }
-                let (texts, reasoning): (usize, usize) = (row.get(3)?, row.get(4)?);
-                let (calls, short_calls): (usize, usize) = (row.get(5)?, row.get(6)?);
-                let size = MeasuredTurn {
-                    id,
-                    newest_message: row.get(2)?,
-                    whole: texts + reasoning + calls,
-                    shortened: texts + short_calls,
-                };
-                Ok(self.take_turn(ChosenTurn { size, record: None }))
-            },
-        )
-    }
-
-    /// Chooses among the cached turns after `left_out`.
-    fn take_cached(&mut self, cached: &CachedTurns, left_out: TurnId) {
-        if !self.is_complete {
-            return;
-        }
-        for turn in cached.turns.iter().rev().take_while(|turn| turn.size.id > left_out) {
-            let CachedTurn { record, size } = turn.clone();
-            if self.take_turn(ChosenTurn { size, record: Some(record) }).is_break() {
-                return;
+        let in_log = |error: rusqlite::Error| db.store_error(&error);
+        let sql = format!("{TURNS} WHERE session = ?1 AND id < ?2 AND id > ?3 ORDER BY id DESC");
+        let mut turns = db.prepare_cached(&sql).map_err(in_log)?;
+        let range = params![self.range.session.as_str(), before.0, after.0];
+        let mut rows = turns.query(range).map_err(in_log)?;
+        let mut reader: Option<TurnReader<'_>> = None;
+        while let Some(row) = rows.next().map_err(in_log)? {
+            if !has_ended(turn_state(row).map_err(in_log)?) {
+                self.open = Some(TurnId(row.get(0).map_err(in_log)?));
+                continue;
             }
+            let reader = match &mut reader {
+                Some(reader) => reader,
+                none => none.insert(TurnReader::new(&db, after, before)?),
+            };
+            let turn = CachedTurn::from(reader.read_turn(row)?);
+            if self.take_turn(turn.size).is_break() {
+                break;
+            }
+            chosen.push(turn);
         }
+        Ok(chosen)
+    }
+
+    /// Returns how many of the cached turns after `left_out` are chosen, from the newest on.
+    fn count_cached(&mut self, cached: &CachedTurns, left_out: TurnId) -> usize {
+        if !self.is_complete {
+            return 0;
+        }
+        let turns = cached.turns.iter().rev().take_while(|turn| turn.size.id > left_out);
+        turns.take_while(|turn| self.take_turn(turn.size).is_continue()).count()
     }
 
     /// Chooses the next older turn if it fits. Turns begin in the order of their messages, so all
     /// turns before a forgotten one are forgotten too.
-    fn take_turn(&mut self, turn: ChosenTurn) -> ControlFlow<()> {
-        let MeasuredTurn { id, newest_message, whole, shortened } = turn.size;
+    fn take_turn(&mut self, turn: MeasuredTurn) -> ControlFlow<()> {
+        let MeasuredTurn { id, newest_message, whole, shortened, .. } = turn;
         let TurnRange { budget, fresh_from, compacted, .. } = *self.range;
-        if newest_message.is_some_and(|message| message <= fresh_from) {
+        if newest_message.is_some_and(|message| message.0 <= fresh_from) {
             self.is_complete = false;
             return ControlFlow::Break(());
         }
-        let is_recent = self.chosen.len() < Past::RECENT && Some(id) > compacted.shortened_to;
+        let is_recent = self.chosen < Past::RECENT && Some(id) > compacted.shortened_to;
         self.used = self.used.saturating_add(if is_recent { whole } else { shortened });
         self.read = self.read.saturating_add(whole);
         let is_too_much = self.used > budget || self.read / MOST_TIMES > budget;
-        if is_too_much && !self.chosen.is_empty() {
+        if is_too_much && self.chosen > 0 {
             self.is_complete = false;
             self.has_gap = true;
             return ControlFlow::Break(());
         }
-        self.chosen.push(turn);
+        self.chosen += 1;
         ControlFlow::Continue(())
     }
+}
 
-    /// Reads the records that were not cached. Returns all turns, oldest first.
-    fn with_records(self, db: Db<'_>) -> Result<Vec<CachedTurn>> {
-        let unread = self.chosen.iter().filter(|turn| turn.record.is_none());
-        let unread: Vec<TurnId> = unread.map(|turn| turn.size.id).collect();
-        let read = if unread.is_empty() { Vec::new() } else { read_turns(db, &unread)? };
-        let mut read = read.into_iter().map(Arc::new);
-        let with_record = |turn: ChosenTurn| {
-            let record = turn.record.or_else(|| read.next())?;
-            Some(CachedTurn { record, size: turn.size })
-        };
-        Ok(self.chosen.into_iter().rev().filter_map(with_record).collect())
+fn has_ended(state: TurnState) -> bool {
+    match state {
+        TurnState::Done | TurnState::Cancelled | TurnState::Failed => true,
+        TurnState::Queued | TurnState::Running | TurnState::Waiting => false,
     }
 }
+
+#[cfg(test)]
+#[path = "past_turns_tests.rs"]
+mod tests;

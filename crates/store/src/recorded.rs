@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::SqliteStore;
 use crate::retention::REMOVED;
-use crate::turn_record::read_turns;
+use crate::turn_record::read_turn_if_any;
 use crate::tx::{Db, Result};
 
 /// A turn in the log, and its usage.
@@ -35,7 +35,7 @@ impl SqliteStore {
 }
 
 fn recorded_turn(db: Db<'_>, id: TurnId) -> Result<Option<RecordedTurn>> {
-    let Some(turn) = read_turns(db, &[id])?.pop() else { return Ok(None) };
+    let Some(turn) = read_turn_if_any(db, id)? else { return Ok(None) };
     let spent = db.query_rows(
         "SELECT model, input, output, cached, cache_written, cost FROM usage \
          WHERE (turn = ?1 AND child IS NULL) OR child = ?1 ORDER BY id",

@@ -3,8 +3,6 @@
 //! the next turn of the chat's own session, whose requests show it to the model. Bound reports stay
 //! unchanged, because later requests repeat them to the byte.
 
-use std::collections::BTreeMap;
-
 use avocet_protocol::access::Trust;
 use avocet_protocol::chat::{ChatAddress, Content, SessionId};
 use avocet_protocol::clock::Timestamp;
@@ -14,7 +12,7 @@ use rusqlite::params;
 
 use crate::links::session_of_chat;
 use crate::rows;
-use crate::rows::turns::{TurnIds, speaking_session};
+use crate::rows::turns::speaking_session;
 use crate::tx::{Db, Result, Tx};
 
 /// A text on its way to a chat.
@@ -70,31 +68,20 @@ pub(crate) fn bind_to_turn(tx: &Tx<'_>, session: &SessionId, turn: TurnId) -> Re
     Ok(())
 }
 
-/// Returns the texts that turns show to their models: of each turn the latest.
-pub(crate) fn reports_of(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, SessionReports>> {
-    let sql = format!(
-        "SELECT turn, said_from, chat, text, at, trust, place FROM (SELECT *, \
-             row_number() OVER (PARTITION BY turn ORDER BY id DESC) AS place \
-             FROM reports WHERE {}) ORDER BY turn, id",
-        ids.sql_condition("turn")
-    );
-    let mut found: BTreeMap<TurnId, SessionReports> = BTreeMap::new();
-    db.query_rows(&sql, [ids], |row| {
-        let reports = found.entry(TurnId(row.get("turn")?)).or_default();
-        if row.get::<_, usize>("place")? > SessionReports::MOST {
-            reports.more += 1;
-            return Ok(());
-        }
-        reports.texts.push(SessionReport {
+/// Returns the latest texts that a turn shows to its model.
+pub(crate) fn reports_of(db: Db<'_>, turn: TurnId) -> Result<SessionReports> {
+    let sql = "SELECT said_from, chat, text, at, trust FROM reports WHERE turn = ?1 ORDER BY id";
+    let mut texts = db.query_rows(sql, [turn.0], |row| {
+        Ok(SessionReport {
             from: rows::parse_column(row, "said_from")?,
             chat: rows::parse_column(row, "chat")?,
             text: row.get("text")?,
             at: Timestamp(row.get("at")?),
             trust: rows::trust_column(row, "trust")?,
-        });
-        Ok(())
+        })
     })?;
-    Ok(found)
+    let older = texts.len().saturating_sub(SessionReports::MOST);
+    Ok(SessionReports { texts: texts.split_off(older), more: older as u64 })
 }
 
 /// Deletes unreported texts of a session, for `/new`.

@@ -72,6 +72,31 @@ where
     }
 }
 
+/// Parses like `parse_column`. If the text is that of the last value, returns a copy of it instead:
+/// the rows of a conversation repeat most ids. So each id is checked once, also in a log that was
+/// repaired or that another program has changed.
+pub(crate) fn repeated_column<T>(
+    row: &Row<'_>,
+    column: impl RowIndex,
+    last: &mut Option<T>,
+) -> RowResult<T>
+where
+    T: FromStr<Err: std::error::Error + Send + Sync + 'static> + AsRef<str> + Clone,
+{
+    let text = row.get_ref(column)?.as_str()?;
+    if let Some(last) = last.as_ref().filter(|last| last.as_ref() == text) {
+        return Ok(last.clone());
+    }
+    let parsed: T = text.parse().map_err(|error| bad_column(row, column, error))?;
+    *last = Some(parsed.clone());
+    Ok(parsed)
+}
+
+/// Returns the bytes of a text column; NULL has none.
+pub(crate) fn text_bytes(row: &Row<'_>, column: impl RowIndex) -> RowResult<usize> {
+    Ok(row.get_ref(column)?.as_str_or_null()?.map_or(0, str::len))
+}
+
 pub(crate) fn json_column<T: DeserializeOwned>(
     row: &Row<'_>,
     column: impl RowIndex,
@@ -125,19 +150,11 @@ pub(crate) fn to_json(value: &impl serde::Serialize) -> Result<String> {
 }
 
 pub(crate) fn address_from_row(row: &Row<'_>) -> RowResult<ChatAddress> {
-    address_at(row, ["channel", "account", "chat", "topic"])
-}
-
-/// Reads an address from the columns of its channel, account, chat and topic.
-pub(crate) fn address_at<C: RowIndex + Copy>(
-    row: &Row<'_>,
-    [channel, account, chat, topic]: [C; 4],
-) -> RowResult<ChatAddress> {
     Ok(ChatAddress {
-        channel: parse_column(row, channel)?,
-        account: parse_column(row, account)?,
-        chat: parse_column(row, chat)?,
-        topic: parsed_if_any(row, topic)?,
+        channel: parse_column(row, "channel")?,
+        account: parse_column(row, "account")?,
+        chat: parse_column(row, "chat")?,
+        topic: parsed_if_any(row, "topic")?,
     })
 }
 

@@ -2,8 +2,6 @@
 //! conversation, whose requests report it to the model. Bound notes stay unchanged, because later
 //! requests repeat them to the byte.
 
-use std::collections::BTreeMap;
-
 use avocet_protocol::chat::{ChatAddress, Content, SessionId};
 use avocet_protocol::ids::{DeliveryId, TurnId};
 use avocet_protocol::turn::{LostMessage, Undelivered};
@@ -12,7 +10,7 @@ use rusqlite::params;
 use crate::links::session_of_chat;
 use crate::rows;
 use crate::rows::chunks::{OPEN_CHUNK, OutboxSource};
-use crate::rows::turns::{ANCESTORS, TurnIds};
+use crate::rows::turns::ANCESTORS;
 use crate::tx::{Db, Result, Tx};
 
 /// Maximum length of an error shown to a model, in characters.
@@ -103,31 +101,21 @@ pub(crate) fn bind_to_turn(tx: &Tx<'_>, session: &SessionId, turn: TurnId) -> Re
     Ok(())
 }
 
-/// Returns the notes that turns report to their models: of each turn the latest.
-pub(crate) fn notes_of(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, Undelivered>> {
-    let sql = format!(
-        "SELECT turn, chat, what, why, unconfirmed, trust, place FROM (SELECT *, \
-             row_number() OVER (PARTITION BY turn ORDER BY id DESC) AS place \
-             FROM undelivered WHERE {}) ORDER BY turn, id",
-        ids.sql_condition("turn")
-    );
-    let mut found: BTreeMap<TurnId, Undelivered> = BTreeMap::new();
-    db.query_rows(&sql, [ids], |row| {
-        let notes = found.entry(TurnId(row.get("turn")?)).or_default();
-        if row.get::<_, usize>("place")? > Undelivered::MOST {
-            notes.more += 1;
-            return Ok(());
-        }
-        notes.messages.push(LostMessage {
+/// Returns the latest notes that a turn reports to its model.
+pub(crate) fn notes_of(db: Db<'_>, turn: TurnId) -> Result<Undelivered> {
+    let sql =
+        "SELECT chat, what, why, unconfirmed, trust FROM undelivered WHERE turn = ?1 ORDER BY id";
+    let mut notes = db.query_rows(sql, [turn.0], |row| {
+        Ok(LostMessage {
             chat: rows::parse_column(row, "chat")?,
             what: row.get("what")?,
             why: row.get("why")?,
             unconfirmed: row.get("unconfirmed")?,
             trust: rows::trust_column(row, "trust")?,
-        });
-        Ok(())
+        })
     })?;
-    Ok(found)
+    let older = notes.len().saturating_sub(Undelivered::MOST);
+    Ok(Undelivered { messages: notes.split_off(older), more: older as u64 })
 }
 
 /// Deletes unreported notes of a session, for `/new`.

@@ -1,13 +1,20 @@
 //! Rows of `inbound`.
 
 use avocet_protocol::chat::{
-    ChatKind, Content, Inbound, InboundKind, LoggedInbound, NewInbound, Outcome, Sender,
+    ChatAddress, ChatKind, Content, Inbound, InboundKind, LoggedInbound, NewInbound, Outcome,
+    Sender, SessionId,
 };
 use avocet_protocol::clock::Timestamp;
-use avocet_protocol::ids::{MessageId, TurnId};
+use avocet_protocol::ids::{
+    AccountName, ChannelName, ChatId, MessageId, SenderId, TopicId, TurnId,
+};
+use rusqlite::types::ValueRef;
 use rusqlite::{Row, params};
 
-use super::{RowResult, address_at, at, json_column, parse_column, parsed_if_any, word_column};
+use super::{
+    RowResult, at, json_column, parse_column, parsed_if_any, repeated_column, text_bytes,
+    word_column,
+};
 use crate::tx::{Db, Result, Tx};
 
 /// `inbound.after_step` of a message that answered a question of its turn and ends with it.
@@ -18,60 +25,83 @@ pub(crate) const NEXT: &str = "session = ?1 AND state = 'queued' AND turn IS NUL
     AND kind = 'text' AND id < coalesce((SELECT min(id) FROM inbound WHERE session = ?1 \
         AND state = 'queued' AND turn IS NULL AND kind = 'command'), 9223372036854775807)";
 
-/// Columns that [`inbound_from_row`] reads.
+/// Columns that [`MessageReader`] reads.
 pub(crate) const INBOUND: &str = "SELECT id, session, channel, account, chat, topic, chat_kind, \
     key, sender, sender_name, is_bot, kind, content, removed, received_at, written_at, \
     corrects, edited_at, trust, turn, after_step, is_copied FROM inbound";
-
-/// The turn of a message that [`INBOUND`] reads, and the step that it follows.
-pub(crate) fn place_in_turn(row: &Row<'_>) -> RowResult<(TurnId, Option<u32>)> {
-    Ok((TurnId(row.get(at!(INBOUND, "turn"))?), row.get(at!(INBOUND, "after_step"))?))
-}
 
 /// Returns `true` if a copy of a message that [`INBOUND`] reads was queued.
 pub(crate) fn is_copied(row: &Row<'_>) -> RowResult<bool> {
     row.get(at!(INBOUND, "is_copied"))
 }
 
+/// Returns the bytes of the content of a message that [`INBOUND`] reads.
+pub(crate) fn content_bytes(row: &Row<'_>) -> RowResult<usize> {
+    text_bytes(row, at!(INBOUND, "content"))
+}
+
 /// Reads a message from the columns of [`INBOUND`].
 pub(crate) fn inbound_from_row(row: &Row<'_>) -> RowResult<LoggedInbound> {
-    let address = [
-        at!(INBOUND, "channel"),
-        at!(INBOUND, "account"),
-        at!(INBOUND, "chat"),
-        at!(INBOUND, "topic"),
-    ];
-    Ok(LoggedInbound {
-        id: MessageId(row.get(at!(INBOUND, "id"))?),
-        received_at: Timestamp(row.get(at!(INBOUND, "received_at"))?),
-        message: NewInbound {
-            session: parse_column(row, at!(INBOUND, "session"))?,
-            kind: word_column(row, at!(INBOUND, "kind"), &KINDS, kind_word)?,
-            inbound: Inbound {
-                address: address_at(row, address)?,
-                sender: Sender {
-                    id: parse_column(row, at!(INBOUND, "sender"))?,
-                    name: row.get(at!(INBOUND, "sender_name"))?,
-                    is_bot: row.get(at!(INBOUND, "is_bot"))?,
-                },
-                key: parse_column(row, at!(INBOUND, "key"))?,
-                content: json_column::<Content>(row, at!(INBOUND, "content"))?,
-                chat: word_column(
-                    row,
-                    at!(INBOUND, "chat_kind"),
-                    &ChatKind::ALL,
-                    ChatKind::as_str,
-                )?,
-                written_at: row.get::<_, Option<i64>>(at!(INBOUND, "written_at"))?.map(Timestamp),
-                corrects: parsed_if_any(row, at!(INBOUND, "corrects"))?,
-                from_platform: false,
-                by_owner: false,
-                edited_at: row.get::<_, Option<i64>>(at!(INBOUND, "edited_at"))?.map(Timestamp),
+    MessageReader::default().read_message(row)
+}
+
+/// Reads messages of a conversation, which have most of their ids in common.
+#[derive(Default)]
+pub(crate) struct MessageReader {
+    session: Option<SessionId>,
+    channel: Option<ChannelName>,
+    account: Option<AccountName>,
+    chat: Option<ChatId>,
+    topic: Option<TopicId>,
+    sender: Option<SenderId>,
+}
+
+impl MessageReader {
+    /// Reads a message from the columns of [`INBOUND`].
+    pub(crate) fn read_message(&mut self, row: &Row<'_>) -> RowResult<LoggedInbound> {
+        let address = ChatAddress {
+            channel: repeated_column(row, at!(INBOUND, "channel"), &mut self.channel)?,
+            account: repeated_column(row, at!(INBOUND, "account"), &mut self.account)?,
+            chat: repeated_column(row, at!(INBOUND, "chat"), &mut self.chat)?,
+            topic: match row.get_ref(at!(INBOUND, "topic"))? {
+                ValueRef::Null => None,
+                _ => Some(repeated_column(row, at!(INBOUND, "topic"), &mut self.topic)?),
             },
-            removed: row.get(at!(INBOUND, "removed"))?,
-            trust: super::trust_column(row, at!(INBOUND, "trust"))?,
-        },
-    })
+        };
+        Ok(LoggedInbound {
+            id: MessageId(row.get(at!(INBOUND, "id"))?),
+            received_at: Timestamp(row.get(at!(INBOUND, "received_at"))?),
+            message: NewInbound {
+                session: repeated_column(row, at!(INBOUND, "session"), &mut self.session)?,
+                kind: word_column(row, at!(INBOUND, "kind"), &KINDS, kind_word)?,
+                inbound: Inbound {
+                    address,
+                    sender: Sender {
+                        id: repeated_column(row, at!(INBOUND, "sender"), &mut self.sender)?,
+                        name: row.get(at!(INBOUND, "sender_name"))?,
+                        is_bot: row.get(at!(INBOUND, "is_bot"))?,
+                    },
+                    key: parse_column(row, at!(INBOUND, "key"))?,
+                    content: json_column::<Content>(row, at!(INBOUND, "content"))?,
+                    chat: word_column(
+                        row,
+                        at!(INBOUND, "chat_kind"),
+                        &ChatKind::ALL,
+                        ChatKind::as_str,
+                    )?,
+                    written_at: row
+                        .get::<_, Option<i64>>(at!(INBOUND, "written_at"))?
+                        .map(Timestamp),
+                    corrects: parsed_if_any(row, at!(INBOUND, "corrects"))?,
+                    from_platform: false,
+                    by_owner: false,
+                    edited_at: row.get::<_, Option<i64>>(at!(INBOUND, "edited_at"))?.map(Timestamp),
+                },
+                removed: row.get(at!(INBOUND, "removed"))?,
+                trust: super::trust_column(row, at!(INBOUND, "trust"))?,
+            },
+        })
+    }
 }
 
 pub(crate) fn kind(row: &Row<'_>) -> RowResult<InboundKind> {

@@ -6,12 +6,11 @@ use avocet_protocol::ids::{CallId, TurnId};
 use avocet_protocol::store::{LineageTurn, StoreError};
 use avocet_protocol::tool::{ChildMode, SkillCall, SkillLimit};
 use avocet_protocol::turn::TurnState;
-use rusqlite::types::ToSqlOutput;
-use rusqlite::{Row, ToSql, params};
+use rusqlite::{Row, params};
 use serde_json::Value;
 
 use super::sessions::permission_mode;
-use super::{RowResult, json_column, parse_column, to_json, word_column};
+use super::{RowResult, json_column, parse_column, word_column};
 use crate::rows;
 use crate::tx::{Db, Result, Tx};
 
@@ -23,39 +22,6 @@ pub(crate) const ANCESTORS: &str = "line (turn) AS (VALUES (?1) UNION \
 /// `IN` list, SQLite would build a temporary table.
 pub(crate) const OPEN_TURN: &str =
     "(turns.state = 'queued' OR turns.state = 'running' OR turns.state = 'waiting')";
-
-/// The ids of turns, as a condition on rows. One turn, the usual case, needs no temporary table.
-pub(crate) enum TurnIds {
-    One(i64),
-    /// As JSON.
-    Many(String),
-}
-
-impl TurnIds {
-    pub(crate) fn new(ids: &[TurnId]) -> Result<Self> {
-        match ids {
-            [id] => Ok(Self::One(id.0)),
-            ids => to_json(&ids.iter().map(|id| id.0).collect::<Vec<_>>()).map(Self::Many),
-        }
-    }
-
-    /// Returns the condition that a column is one of these ids. Bind the ids to `?1`.
-    pub(crate) fn sql_condition(&self, column: &str) -> String {
-        match self {
-            Self::One(_) => format!("{column} = ?1"),
-            Self::Many(_) => format!("{column} IN (SELECT value FROM json_each(?1))"),
-        }
-    }
-}
-
-impl ToSql for TurnIds {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        match self {
-            Self::One(id) => id.to_sql(),
-            Self::Many(ids) => ids.to_sql(),
-        }
-    }
-}
 
 pub(crate) fn insert_turn(tx: &Tx<'_>, session: &SessionId, state: TurnState) -> Result<TurnId> {
     let id = tx.insert(
