@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 const HEAD: &str = "\
-# The work of one turn, and the packages of the program, counted by
+# The work of one turn, and the packages and the weight of the program, counted by
 # `tests/run -p avocet-tests --test counts`. The test fails if a count of a turn differs by more than a
 # tenth, or one of a program by more than a fiftieth. `UPDATE_COUNTS=1` before this command writes the
-# file anew.
+# file anew. The release program is counted if AVOCET_RELEASE_PROGRAM names it (target/release/avocet
+# after `cargo build --release`).
 ";
 const ACCEPT: &str = "UPDATE_COUNTS=1 tests/run -p avocet-tests --test counts";
 
@@ -49,6 +50,12 @@ impl Counts {
         for (CountName { work, count }, value) in other.0 {
             self.add(&work, &count, value);
         }
+    }
+
+    /// Returns the counts of one kind of work.
+    pub(crate) fn of_work(&self, work: &str) -> Self {
+        let counts = self.0.iter().filter(|(name, _)| name.work == work);
+        Self(counts.map(|(name, value)| (name.clone(), *value)).collect())
     }
 
     /// Returns the text of a file.

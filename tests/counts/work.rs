@@ -76,7 +76,12 @@ pub(crate) async fn allocated_and_sent() -> Counts {
 }
 
 fn home(model: &OpenAiFake, level: &str) -> Home {
-    Home::new(env!("CARGO_BIN_EXE_avocet-counted")).with_config(&format!(
+    home_of(env!("CARGO_BIN_EXE_avocet-counted"), model, level)
+}
+
+/// Returns a home for a program that talks to this model.
+pub(crate) fn home_of(program: &'static str, model: &OpenAiFake, level: &str) -> Home {
+    Home::new(program).with_config(&format!(
         "[log]\nlevel = \"{level}\"\n[models.\"fake/*\"]\ncontext = 65_536\n[providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\n\
          [agents.defaults]\nmodel = \"fake/fake\"\n",
         model.base_url()
@@ -85,7 +90,7 @@ fn home(model: &OpenAiFake, level: &str) -> Home {
 
 /// Fills the workspace with the file that the model reads, and with the instructions that each turn
 /// reads.
-fn prepare(home: &Home) {
+pub(crate) fn prepare(home: &Home) {
     for name in ["notes.txt", "AGENTS.md", "SOUL.md", "TOOLS.md", "USER.md"] {
         fs::write(home.workspace().join(name), "Bread, milk and eggs.\n").unwrap();
     }
