@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 
 use crate::fake::FakeOptions;
+use crate::peer::Peer;
 
 /// Maximum number of sessions, below the daemon's limit of 512 connections.
 const MOST: i64 = 500;
@@ -62,6 +63,11 @@ pub(crate) struct BenchOptions {
     /// Parts to measure. Default: all, except the cold build.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PART,...")]
     pub(crate) only: Vec<MeasuredPart>,
+    /// Another agent to measure beside the program: a command that reads one message from each line
+    /// of its standard input and prints each answer. It runs in an empty HOME, and finds its model
+    /// (OpenAI's chat completions) at $MODEL_URL. Repeat the option for more agents.
+    #[arg(long = "peer", value_name = "NAME=COMMAND")]
+    pub(crate) peers: Vec<Peer>,
     /// Use small loads, to try the bench itself. The figures are not comparable.
     #[arg(long)]
     pub(crate) quick: bool,

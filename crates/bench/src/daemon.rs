@@ -162,16 +162,7 @@ impl DaemonProcess {
 
     /// Waits until the daemon has used no CPU time for a while.
     pub(crate) async fn settle(&self) -> Result<()> {
-        let began = now();
-        let mut cpu = self.process().cpu()?;
-        while began.elapsed() < SETTLES_WITHIN {
-            sleep(SETTLED).await;
-            let before = std::mem::replace(&mut cpu, self.process().cpu()?);
-            if cpu == before {
-                break;
-            }
-        }
-        Ok(())
+        settle(self.process()).await
     }
 
     /// Stops the program with SIGTERM, which moves the content of the WAL file into the database.
@@ -207,6 +198,20 @@ impl DaemonProcess {
     fn said(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
+}
+
+/// Waits until a process has used no CPU time for a while.
+pub(crate) async fn settle(process: Process) -> Result<()> {
+    let began = now();
+    let mut cpu = process.cpu()?;
+    while began.elapsed() < SETTLES_WITHIN {
+        sleep(SETTLED).await;
+        let before = std::mem::replace(&mut cpu, process.cpu()?);
+        if cpu == before {
+            break;
+        }
+    }
+    Ok(())
 }
 
 impl Drop for DaemonProcess {

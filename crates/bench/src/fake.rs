@@ -1,11 +1,12 @@
 //! The model fake, a separate process that sends prepared answers over HTTP/1.1. It parses no JSON,
 //! because it shares the processors with the daemon.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -39,6 +40,9 @@ pub(crate) struct FakeOptions {
     /// Write the body of the first request into this file.
     #[arg(long)]
     pub(crate) keep: Option<PathBuf>,
+    /// Number the answers, and stream only an answer whose request asks for it.
+    #[arg(long)]
+    pub(crate) numbered: bool,
 }
 
 /// Prints the port and serves until the process is killed, or its parent ends.
@@ -78,7 +82,7 @@ async fn connection(mut stream: TcpStream, answers: &PreparedAnswers) -> io::Res
             }
         };
         let answer = answers.answer(&received[..end]).await?;
-        stream.write_all(answer).await?;
+        stream.write_all(&answer).await?;
         received.drain(..end);
     }
 }
@@ -100,6 +104,8 @@ fn request_end(received: &[u8]) -> Option<usize> {
 struct PreparedAnswers {
     options: FakeOptions,
     is_kept: AtomicBool,
+    /// The number of the last answer.
+    last: AtomicU64,
     reply: Vec<u8>,
     call: Vec<u8>,
 }
@@ -112,14 +118,15 @@ impl PreparedAnswers {
         Self {
             options,
             is_kept: AtomicBool::new(false),
+            last: AtomicU64::new(0),
             reply: stream(&json!({ "role": "assistant", "content": REPLY }), "stop"),
             call: stream(&json!({ "role": "assistant", "tool_calls": call }), "tool_calls"),
         }
     }
 
-    async fn answer(&self, request: &[u8]) -> io::Result<&[u8]> {
+    async fn answer(&self, request: &[u8]) -> io::Result<Cow<'_, [u8]>> {
         if !request.starts_with(b"POST") {
-            return Ok(NOT_FOUND);
+            return Ok(NOT_FOUND.into());
         }
         if let Some(file) = &self.options.keep
             && !self.is_kept.swap(true, Ordering::Relaxed)
@@ -130,8 +137,12 @@ impl PreparedAnswers {
         if self.options.delay > 0 {
             sleep(Duration::from_millis(self.options.delay)).await;
         }
+        if self.options.numbered {
+            let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+            return Ok(numbered_reply(number, wants_stream(request)).into());
+        }
         let calls = self.options.tool && !ends_in_result(request);
-        Ok(if calls { &self.call } else { &self.reply })
+        Ok(if calls { &self.call } else { &self.reply }.into())
     }
 }
 
@@ -139,6 +150,39 @@ impl PreparedAnswers {
 fn ends_in_result(request: &[u8]) -> bool {
     let last = |mark: &[u8]| request.windows(mark.len()).rposition(|bytes| bytes == mark);
     last(br#""role":"tool""#) > last(br#""role":"user""#)
+}
+
+/// In front of the number of an answer.
+const NUMBER_MARK: &[u8] = b"answer-number-";
+
+/// Returns the number of the last answer in the output of a program. A number that may go on has a letter missing
+/// behind it, and counts as absent.
+pub(crate) fn number_in(output: &[u8]) -> Option<u64> {
+    let begin = output.windows(NUMBER_MARK.len()).rposition(|bytes| bytes == NUMBER_MARK)?;
+    let digits = &output[begin + NUMBER_MARK.len()..];
+    let end = digits.iter().position(|&byte| byte == b'.')?;
+    std::str::from_utf8(&digits[..end]).ok()?.parse().ok()
+}
+
+fn wants_stream(request: &[u8]) -> bool {
+    let mut body: Vec<u8> = request.to_vec();
+    body.retain(|byte| !byte.is_ascii_whitespace());
+    let mark = br#""stream":true"#;
+    body.windows(mark.len()).any(|bytes| bytes == mark)
+}
+
+fn numbered_reply(number: u64, is_stream: bool) -> Vec<u8> {
+    let text = format!("{}{number}.", String::from_utf8_lossy(NUMBER_MARK));
+    let message = json!({ "role": "assistant", "content": text });
+    if is_stream {
+        return stream(&message, "stop");
+    }
+    let body = json!({ "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "fake",
+        "choices": [{ "index": 0, "message": message, "finish_reason": "stop" }],
+        "usage": { "prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15 } });
+    let body = body.to_string();
+    let length = body.len();
+    format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").into()
 }
 
 /// Returns the whole answer with one delta, its usage and its end, one chunk for each event.
@@ -172,6 +216,28 @@ mod tests {
         assert_eq!(request_end(request), Some(request.len() - 4));
         assert_eq!(request_end(&request[..20]), None);
         assert_eq!(request_end(b"GET / HTTP/1.1\r\n\r\n"), Some(18));
+    }
+
+    #[test]
+    fn number_in_finds_the_last_whole_number() {
+        for (output, expected) in [
+            ("> hello\nanswer-number-7.\n", Some(7)),
+            ("answer-number-7. again answer-number-12.", Some(12)),
+            ("answer-number-1", None),
+            ("no answer", None),
+        ] {
+            assert_eq!(number_in(output.as_bytes()), expected, "{output}");
+        }
+    }
+
+    #[test]
+    fn numbered_reply_streams_only_if_asked() {
+        assert!(wants_stream(b"{\"stream\": true}") && !wants_stream(b"{\"stream\": false}"));
+        for (is_stream, expected) in [(true, "data: "), (false, "\"finish_reason\":\"stop\"")] {
+            let reply = numbered_reply(7, is_stream);
+            assert_eq!(number_in(&reply), Some(7));
+            assert!(String::from_utf8(reply).unwrap().contains(expected), "{expected}");
+        }
     }
 
     #[test]

@@ -16,6 +16,8 @@ mod machine;
 mod measure;
 mod model;
 mod page;
+mod peer;
+mod peers;
 mod plot;
 mod process;
 mod progress;

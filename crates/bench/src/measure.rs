@@ -22,6 +22,7 @@ pub(crate) async fn all(options: &BenchOptions) -> Result<BenchResult> {
             progress(&format!("run {run} of {}: {}", options.runs, name(part)));
             bench.measure(part, run, &mut figures).await?;
         }
+        bench.peers(&mut figures).await?;
     }
     Ok(BenchResult {
         machine: MachineClass::read(&bench.below)?,

@@ -16,6 +16,8 @@ pub(crate) struct ModelManner {
     pub(crate) calls: ToolCalls,
     /// File for the body of the first request.
     pub(crate) keep: Option<PathBuf>,
+    /// Each answer has a number, and follows the request's choice of a stream; see `FakeOptions`.
+    pub(crate) is_numbered: bool,
 }
 
 /// The tool calls of each turn.
@@ -40,6 +42,9 @@ impl ModelProcess {
         command.args(["model", "--delay", &manner.delay.as_millis().to_string()]);
         if manner.calls == ToolCalls::ReadFile {
             command.arg("--tool");
+        }
+        if manner.is_numbered {
+            command.arg("--numbered");
         }
         if let Some(file) = &manner.keep {
             command.arg("--keep").arg(file);

@@ -18,7 +18,7 @@ use crate::load::{ChatClient, ChatNames, LoadSpec};
 use crate::model::ModelManner;
 use crate::rows;
 use crate::seed::{Seed, SeedDay};
-use crate::units::millis;
+use crate::units::{mebibytes, millis};
 
 /// Number of sessions that run at a time while the memory of many sessions is measured.
 const AT_A_TIME: usize = 32;
@@ -32,7 +32,6 @@ const USED: usize = 100;
 const VERSIONS: usize = 20;
 /// The message whose request is measured.
 const SHORT_QUESTION: &str = "hi";
-const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
 impl Bench<'_> {
     /// Measures wake-ups and CPU time of an idle daemon.
@@ -81,8 +80,8 @@ impl Bench<'_> {
         daemon.settle().await?;
         self.rest().await;
         let memory = daemon.process().memory()?;
-        figures.add(format!("memory.{sessions}.rss_mib"), memory.rss as f64 / MEBIBYTE);
-        let anonymous = memory.anonymous as f64 / MEBIBYTE;
+        figures.add(format!("memory.{sessions}.rss_mib"), mebibytes(memory.rss));
+        let anonymous = mebibytes(memory.anonymous);
         figures.add(format!("memory.{sessions}.anonymous_mib"), anonymous);
         Ok(())
     }

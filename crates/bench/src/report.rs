@@ -76,6 +76,7 @@ pub(crate) fn tables(result: &BenchResult, before: Option<&BenchResult>) -> Vec<
         series(result, "Text turns by number of sessions, process", "text.process.", &concurrency),
         series(result, "Text turns by messages in front of them", "length.", &length),
         series(result, "Memory by number of sessions that were used", "memory.", &memory),
+        peers(result),
     ];
     all.into_iter().filter(|table| !table.rows.is_empty()).collect()
 }
@@ -104,6 +105,29 @@ fn goals(result: &BenchResult, before: Option<&BenchResult>) -> FigureTable {
         rows.push(cells);
     }
     FigureTable { title: "Figures and goals", head, rows }
+}
+
+/// Returns a row for the program and for each peer, if peers were measured.
+fn peers(result: &BenchResult) -> FigureTable {
+    const COLUMNS: [(&str, FigureUnit); 5] = [
+        ("first_answer_ms", FigureUnit::Milliseconds),
+        ("p50_ms", FigureUnit::Milliseconds),
+        ("cpu_ms", FigureUnit::Milliseconds),
+        ("rss_mib", FigureUnit::Mebibytes),
+        ("request_bytes", FigureUnit::Bytes),
+    ];
+    let name =
+        |figure: &String| figure.strip_prefix("peers.")?.strip_suffix(".p50_ms").map(str::to_owned);
+    let rows = result.figures.keys().filter_map(name).map(|name| {
+        let cells = COLUMNS.iter().map(|(figure, unit)| {
+            let found = result.figures.get(&format!("peers.{name}.{figure}"));
+            found.map(|figures| unit.show(figures.median)).unwrap_or_default()
+        });
+        std::iter::once(name.clone()).chain(cells).collect()
+    });
+    let head =
+        vec!["", "first answer", "a turn, p50", "CPU of a turn", "memory (RSS)", "first request"];
+    FigureTable { title: "Beside other agents, one session", head, rows: rows.collect() }
 }
 
 fn series(

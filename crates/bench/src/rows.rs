@@ -50,7 +50,7 @@ const fn without_goal(figure: &'static str, title: &'static str, unit: FigureUni
 }
 
 /// All rows, in the order of the table.
-pub(crate) const ROWS: [TableRow; 42] = [
+pub(crate) const ROWS: [TableRow; 44] = [
     row(AT_ONCE, "32 sessions at once, model takes 500 ms, all delivered", AtMost(0.52), Seconds),
     row("text.synced.1.speed", "Text turns, 1 session, synced", AtLeast(800.0), PerSecond),
     row("text.process.1.speed", "Text turns, 1 session, process", AtLeast(1200.0), PerSecond),
@@ -60,6 +60,8 @@ pub(crate) const ROWS: [TableRow; 42] = [
     row("text.synced.32.cpu_ms", "CPU of a text turn, 32 sessions", AtMost(0.35), Milliseconds),
     row(TOOL_CPU, "CPU of a turn that reads a file", AtMost(1.2), Milliseconds),
     without_goal(TOOL_SPEED, "Turns that read a file, 1 session", PerSecond),
+    without_goal(TOOL_CPU_MANY, "CPU of a turn that reads a file, 32 sessions", Milliseconds),
+    without_goal(TOOL_SPEED_MANY, "Turns that read a file, 32 sessions", PerSecond),
     row(LENGTH_RATIO, "CPU of a turn behind 10,000 messages, against 10", AtMost(1.2), Times),
     row(LEDGER_RATIO, "The same with 200,000 answers that day, against none", AtMost(1.1), Times),
     row(WRITES, "Write transactions of a text turn", AtMost(4.0), Number),
@@ -103,6 +105,8 @@ pub(crate) const ROWS: [TableRow; 42] = [
 pub(crate) const AT_ONCE: &str = "at_once.seconds";
 pub(crate) const TOOL_CPU: &str = "tool.cpu_ms";
 pub(crate) const TOOL_SPEED: &str = "tool.speed";
+pub(crate) const TOOL_CPU_MANY: &str = "tool.many.cpu_ms";
+pub(crate) const TOOL_SPEED_MANY: &str = "tool.many.speed";
 pub(crate) const LENGTH_RATIO: &str = "length.ratio";
 pub(crate) const LEDGER_RATIO: &str = "ledger.ratio";
 pub(crate) const WRITES: &str = "log.writes";

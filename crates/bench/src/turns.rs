@@ -89,6 +89,9 @@ impl Bench<'_> {
         let cost = self.load(&home, 1, self.options.turns.min(TOOL_TURNS)).await?;
         figures.add(rows::TOOL_CPU, cost.cpu_ms);
         figures.add(rows::TOOL_SPEED, cost.speed);
+        let cost = self.load(&home, self.sizes.many, self.options.turns).await?;
+        figures.add(rows::TOOL_CPU_MANY, cost.cpu_ms);
+        figures.add(rows::TOOL_SPEED_MANY, cost.speed);
         Ok(())
     }
 
