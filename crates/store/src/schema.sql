@@ -20,7 +20,7 @@ CREATE TABLE sessions (
     id         TEXT PRIMARY KEY,
     mode       TEXT,                            -- queue mode; NULL: the configured default
     fresh_from INTEGER NOT NULL DEFAULT 0,      -- messages up to this id are forgotten (/new)
-    used_at    INTEGER NOT NULL,
+    used_at    INTEGER NOT NULL,                -- last use; up to a minute old for the newest session
     usage_from INTEGER NOT NULL DEFAULT 0,      -- usage rows up to this id are from before /new
     model      TEXT,                            -- provider/model; NULL: the agent's model
     compact_for INTEGER,                        -- id of the message with a pending /compact; negative: begun

@@ -24,6 +24,8 @@ mod rich;
 mod search_words;
 #[path = "sqlite/support.rs"]
 mod support;
+#[path = "sqlite/using.rs"]
+mod using;
 
 use std::fs;
 use std::path::Path;
