@@ -1,5 +1,7 @@
 //! Model usage, one row per answer, and its sums.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use avocet_protocol::chat::SessionId;
 use avocet_protocol::clock::Timestamp;
@@ -101,7 +103,12 @@ impl UpkeepLedger for SqliteStore {
     }
 }
 
-/// Implements `Query::usage_page`.
+/// The farthest that the clock of the machine may be set back without a cost missing in a list.
+const CLOCK_SET_BACK: Duration = Duration::from_hours(24);
+
+/// Implements `Query::usage_page`. An index of `at` would cost each turn a page. Ids have the order of
+/// the times as long as the clock is not set back, so the search goes from the newest id back to one
+/// that is a day too old.
 pub(crate) fn usage_page(
     db: Db<'_>,
     by: UsageBy,
@@ -121,9 +128,10 @@ pub(crate) fn usage_page(
     db.query_rows(
         &format!(
             "SELECT {of} AS of, count(*) AS answers, {SUMS} FROM usage WHERE at >= ?1 \
+                 AND id > coalesce((SELECT id FROM usage WHERE at < ?4 ORDER BY id DESC LIMIT 1), 0) \
              GROUP BY of ORDER BY {order} LIMIT ?2 OFFSET ?3"
         ),
-        params![since.0, limit, skip],
+        params![since.0, limit, skip, since.before(CLOCK_SET_BACK).0],
         |row| {
             Ok(UsageRow {
                 of: row.get("of")?,

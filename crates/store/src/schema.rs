@@ -41,6 +41,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/24.sql"),
     include_str!("migrations/25.sql"),
     include_str!("migrations/26.sql"),
+    include_str!("migrations/27.sql"),
 ];
 
 /// The complete schema of version 1.

@@ -1,4 +1,4 @@
--- The complete schema of version 26, for new databases. The scripts in `migrations/` bring an older database
+-- The complete schema of version 27, for new databases. The scripts in `migrations/` bring an older database
 -- to the same schema. Enumerations are stored as the words of the protocol's types. In the tables that a
 -- turn writes, conditions have no list of three or more values: SQLite builds a temporary table for each.
 
@@ -277,7 +277,6 @@ CREATE TABLE usage (                            -- cost of each answer of a mode
     child         INTEGER REFERENCES turns (id) -- child that asked; NULL: the root turn itself
 ) STRICT;
 CREATE INDEX usage_turn ON usage (turn) WHERE turn IS NOT NULL;
-CREATE INDEX usage_at ON usage (at);
 CREATE INDEX usage_child ON usage (child) WHERE child IS NOT NULL;
 
 CREATE TABLE failed_requests (                  -- requests to a model that failed and were made again

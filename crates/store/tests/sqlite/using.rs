@@ -1,11 +1,15 @@
-//! Tests of the time at which a session was last used, which orders the list of sessions.
+//! Tests of lists by time: the sessions by their last use, and the costs since a time.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::chat::{NewInbound, SessionId};
-use avocet_protocol::store::{ChangeSession, Inbox, Query, SessionLabels};
+use avocet_protocol::clock::{Clock, Timestamp};
+use avocet_protocol::model::{Spent, Usage};
+use avocet_protocol::store::{
+    ChangeSession, Inbox, Purpose, Query, SessionLabels, UpkeepLedger, UsageBy,
+};
 use avocet_store::SqliteStore;
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
@@ -99,4 +103,23 @@ async fn message_within_a_minute_ends_the_archiving_of_its_session() {
     assert!(log.store.change_labels(&archive).await.unwrap());
     log.say_after(1, "a").await;
     assert!(!log.store.sessions(1, None).await.unwrap()[0].is_archived);
+}
+
+#[tokio::test]
+async fn usage_since_a_time_counts_answers_after_the_clock_was_set_back() {
+    let log = TimedLog::open().await;
+    let spent = Spent { model: "a/b".to_owned(), usage: Usage::new(1, 1), cost: None };
+    let mut times = Vec::new();
+    for (set_back, advance) in [(0, 0), (0, 48), (20, 0), (0, 30), (3, 0)] {
+        log.clock.set_back(Duration::from_hours(set_back));
+        log.clock.advance(Duration::from_hours(advance));
+        times.push(log.clock.now());
+        log.store.record_upkeep(Purpose::Embedding, std::slice::from_ref(&spent)).await.unwrap();
+    }
+    for since in times.iter().flat_map(|at| [*at, Timestamp(at.0 + 1)]) {
+        let expected = times.iter().filter(|at| at.0 >= since.0).count() as u64;
+        let rows = log.store.usage(UsageBy::Model, since).await.unwrap();
+        let answers = rows.iter().map(|row| row.answers).sum::<u64>();
+        assert_eq!(answers, expected, "since {since:?} of {times:?}");
+    }
 }
