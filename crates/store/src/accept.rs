@@ -58,11 +58,11 @@ pub(crate) fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<Message
     let address = &inbound.address;
     let digest = digest_of(inbound)?;
     let id = tx.insert(
-        "INSERT INTO inbound (session, channel, account, chat, topic, chat_kind, key, sender, \
+        "INSERT INTO inbound (id, session, channel, account, chat, topic, chat_kind, key, sender, \
              sender_name, is_bot, kind, content, removed, state, received_at, written_at, corrects, \
              edited_at, digest, trust) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'queued', ?14, ?15, ?16, \
-             ?17, ?18, ?19) \
+         VALUES ((SELECT id FROM next_inbound), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
+             ?13, 'queued', ?14, ?15, ?16, ?17, ?18, ?19) \
          ON CONFLICT (channel, account, chat, key) DO NOTHING",
         params![
             session.as_str(),

@@ -46,11 +46,8 @@ fn branch_session(tx: &Tx<'_>, branch: &BranchSession) -> Result<BranchedSession
     }
     let events_before = newest_event(tx.db)?;
     let turns = turns_to_copy(tx.db, branch)?;
-    let first = tx.db.query_one(
-        "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'turns'), 0) + 2",
-        (),
-        |row| row.get(0).map(TurnId),
-    )?;
+    let first = "SELECT id + 1 FROM next_turns";
+    let first = tx.db.query_one(first, (), |row| row.get(0).map(TurnId))?;
     let copy = CopiedTurns { branch, turns, first };
     copy_session(tx, &copy)?;
     copy_rows(tx, &copy)?;
@@ -228,10 +225,11 @@ fn copy_messages(tx: &Tx<'_>, copy: &CopiedTurns<'_>, ids: &str) -> Result<()> {
     let chat = copy.branch.into.address();
     tx.change_rows(
         &format!(
-            "INSERT INTO inbound (session, channel, account, chat, topic, key, sender, sender_name, kind, \
+            "INSERT INTO inbound (id, session, channel, account, chat, topic, key, sender, sender_name, kind, \
                  content, removed, state, outcome, turn, after_step, received_at, chat_kind, is_bot, \
                  written_at, edited_at, trust) \
-             SELECT ?3, ?4, ?5, ?6, ?7, 'branched ' || inbound.id, sender, sender_name, kind, content, \
+             SELECT (SELECT id FROM next_inbound) + row_number() OVER (ORDER BY inbound.id) - 1, \
+                 ?3, ?4, ?5, ?6, ?7, 'branched ' || inbound.id, sender, sender_name, kind, content, \
                  removed, 'done', outcome, {NEW_ID}, after_step, received_at, chat_kind, is_bot, \
                  written_at, edited_at, trust \
              FROM {COPIED} JOIN inbound ON inbound.turn = turns.id ORDER BY inbound.id"

@@ -161,7 +161,7 @@ fn spawn_child(tx: &Tx<'_>, call: CallId, child: &NewChild) -> Result<TurnId> {
         &format!(
             "INSERT INTO turns (id, session, state, parent, root, prompt, prompt_trust, label, \
                  background, started_at) \
-             VALUES (?4, ?1, 'queued', ?2, \
+             VALUES (coalesce(?4, (SELECT id FROM next_turns)), ?1, 'queued', ?2, \
                  (SELECT coalesce(root, id) FROM turns WHERE id = ?2), ?5, {REQUEST_TRUST}, ?6, ?7, ?8)"
         ),
         params![

@@ -20,6 +20,7 @@ use crate::cancel::{ForcedEnd, end_turn};
 use crate::rows;
 use crate::rows::chunks::{ChunkPosition, OPEN_CHUNK, OutboxSource, insert_chunk};
 use crate::rows::events;
+use crate::rows::numbers::{last_number, numbered_tables, set_last_number};
 use crate::rows::turns::{OPEN_TURN, insert_turn};
 use crate::tx::{Result, Tx};
 
@@ -248,34 +249,11 @@ pub(crate) fn is_unsure_at(tx: &Tx<'_>, due: Timestamp) -> Result<bool> {
 /// Skips row numbers that the lost part may have given out. The audit table has no gaps, so only
 /// numbers known to be used are skipped there.
 fn move_numbers_on(tx: &Tx<'_>, known: &BTreeMap<String, i64>) -> Result<()> {
-    let tables = tx.db.query_rows(
-        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%'",
-        (),
-        |row| row.get::<_, String>(0),
-    )?;
-    for table in tables {
+    for table in numbered_tables(tx.db)? {
         let gap = if table == "audit" { 0 } else { GAP };
         let known = known.get(&table).copied().unwrap_or_default();
-        let used = tx.db.query_row(
-            "SELECT seq FROM sqlite_sequence WHERE name = ?1",
-            [&table],
-            |row| row.get::<_, i64>(0),
-        )?;
-        let next = used.unwrap_or_default().max(known).saturating_add(gap);
-        match used {
-            Some(_) => {
-                tx.change_rows(
-                    "UPDATE sqlite_sequence SET seq = ?2 WHERE name = ?1",
-                    params![table, next],
-                )?;
-            }
-            None => {
-                tx.insert(
-                    "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)",
-                    params![table, next],
-                )?;
-            }
-        }
+        let used = last_number(tx.db, &table)?.max(known);
+        set_last_number(tx, &table, used.saturating_add(gap))?;
     }
     Ok(())
 }

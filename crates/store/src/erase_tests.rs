@@ -318,7 +318,7 @@ async fn erase_keeps_a_chain_of_the_old_version_valid() {
 
 /// Each table with the columns that hold text. A new one has to be handled by `erase`, and then to be
 /// added here.
-const HANDLED: [(&str, &str); 37] = [
+const HANDLED: [(&str, &str); 38] = [
     ("audit", "actor call digest hash kind outcome previous salt seals session summary tool"),
     ("calls", "allowed arguments class evidence exact name result result_kind state trust"),
     ("consolidations", "error scope state"),
@@ -335,6 +335,7 @@ const HANDLED: [(&str, &str); 37] = [
     ),
     ("jobs", "key rules session"),
     ("kept_results", "body handle session"),
+    ("last_numbers", "name"),
     ("links", "account channel chat session"),
     ("memories", "said_by scope session state text trust words"),
     ("memory_changes", "author kind text_after text_before trust_after trust_before"),

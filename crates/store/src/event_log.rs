@@ -37,13 +37,13 @@ impl EventLog for SqliteStore {
         self.read(|db| {
             db.query_one(
                 "SELECT id, (SELECT min(seq) FROM events) AS oldest, \
-                     (SELECT seq FROM sqlite_sequence WHERE name = 'events') AS newest FROM meta",
+                     (SELECT id - 1 FROM next_events) AS newest FROM meta",
                 (),
                 |row| {
                     Ok(EventRange {
                         log: row.get::<_, Option<String>>("id")?.unwrap_or_default(),
                         oldest: row.get::<_, Option<i64>>("oldest")?.map(EventSeq),
-                        newest: EventSeq(row.get::<_, Option<i64>>("newest")?.unwrap_or_default()),
+                        newest: EventSeq(row.get("newest")?),
                     })
                 },
             )

@@ -15,6 +15,7 @@ use crate::accept::accept_message;
 use crate::cancel::cancel_turn;
 use crate::ledger;
 use crate::rows::messages::end_message;
+use crate::rows::numbers::last_number;
 use crate::rows::{self, RowResult, to_json};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
@@ -89,8 +90,7 @@ fn first_copy(tx: &Tx<'_>, job: &NewJob) -> Result<Option<SubmittedJob>> {
 
 /// Returns the next number. The one writer thread adds all rows, so the number stays free.
 fn next_id(tx: &Tx<'_>) -> Result<JobId> {
-    let sql = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0) + 1";
-    tx.db.query_one(sql, (), |row| row.get(0).map(JobId))
+    Ok(JobId(last_number(tx.db, "jobs")? + 1))
 }
 
 /// Returns the session of the job, and its message there.

@@ -237,9 +237,9 @@ fn record_usage(
 ) -> Result<()> {
     let Usage { input, output, cached, cache_written } = spent.usage;
     tx.insert(
-        "INSERT INTO usage (at, session, turn, purpose, model, input, cached, cache_written, \
+        "INSERT INTO usage (id, at, session, turn, purpose, model, input, cached, cache_written, \
              output, cost, child) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+         VALUES ((SELECT id FROM next_usage), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         params![
             tx.now.0,
             payer.map(|payer| payer.session.as_str()),

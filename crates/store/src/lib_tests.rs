@@ -154,7 +154,8 @@ async fn migrate_makes_a_copy_before_it_changes_the_database() {
     assert_eq!(text, "old");
 }
 
-/// Returns tables with their columns, and indices, as SQLite reports them.
+/// Returns tables with their columns, indices, triggers, views and `AUTOINCREMENT`, as SQLite reports
+/// them.
 fn shape(connection: &Connection) -> BTreeSet<String> {
     let texts = |sql: &str| -> Vec<String> {
         let mut statement = connection.prepare(sql).unwrap();
@@ -167,9 +168,11 @@ fn shape(connection: &Connection) -> BTreeSet<String> {
          WHERE schema.type = 'table'",
     );
     let rest = texts(
-        "SELECT sql FROM sqlite_schema WHERE type IN ('index', 'trigger') AND sql IS NOT NULL",
+        "SELECT sql FROM sqlite_schema WHERE type IN ('index', 'trigger', 'view') AND sql IS NOT NULL",
     );
-    columns.into_iter().chain(rest).collect()
+    let counted =
+        texts("SELECT 'counted ' || name FROM sqlite_schema WHERE sql LIKE '%AUTOINCREMENT%'");
+    columns.into_iter().chain(rest).chain(counted).collect()
 }
 
 /// Returns the tables of a turn for whose new rows SQLite builds temporary tables.

@@ -80,12 +80,12 @@ pub(crate) fn copy_message(tx: &Tx<'_>, id: MessageId, turn: Option<TurnId>) -> 
     let set = "UPDATE inbound SET key = 'retried ' || id, is_copied = 1 WHERE id = ?1";
     tx.change_rows(set, [id.0])?;
     tx.insert(
-        "INSERT INTO inbound (session, channel, account, chat, topic, chat_kind, key, sender, \
+        "INSERT INTO inbound (id, session, channel, account, chat, topic, chat_kind, key, sender, \
              sender_name, is_bot, kind, content, removed, state, turn, received_at, written_at, \
              corrects, edited_at, digest, trust) \
-         SELECT session, channel, account, chat, topic, chat_kind, ?2, sender, sender_name, \
-             is_bot, kind, content, removed, 'queued', ?3, received_at, written_at, corrects, \
-             edited_at, digest, trust FROM inbound WHERE id = ?1",
+         SELECT (SELECT id FROM next_inbound), session, channel, account, chat, topic, chat_kind, ?2, \
+             sender, sender_name, is_bot, kind, content, removed, 'queued', ?3, received_at, \
+             written_at, corrects, edited_at, digest, trust FROM inbound WHERE id = ?1",
         params![id.0, key, turn.map(|turn| turn.0)],
     )?;
     Ok(())

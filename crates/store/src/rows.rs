@@ -4,6 +4,7 @@
 pub(crate) mod chunks;
 pub(crate) mod events;
 pub(crate) mod messages;
+pub(crate) mod numbers;
 pub(crate) mod owner_rules;
 pub(crate) mod sessions;
 pub(crate) mod stops;

@@ -109,6 +109,7 @@ fn salvage_into(
     connection.pragma_update(None, "foreign_keys", false).map_err(sql)?;
     connection.pragma_update(None, "synchronous", "OFF").map_err(sql)?;
     let transaction = connection.transaction().map_err(sql)?;
+    let found_numbers = source.last_numbers();
     let (mut tables, unreadable_rows) = load::load(&transaction, &mut source).map_err(sql)?;
     if tables.iter().all(|table| table.rows == 0) {
         return Err(not_whole("none of its rows can be read".to_owned()));
@@ -122,7 +123,7 @@ fn salvage_into(
     connection.pragma_update(None, "foreign_keys", true).map_err(sql)?;
 
     let mut numbers = given.numbers.clone();
-    for (table, number) in source.last_numbers() {
+    for (table, number) in found_numbers {
         let known = numbers.entry(table).or_default();
         *known = number.max(*known);
     }

@@ -8,21 +8,14 @@ use avocet_protocol::store::StoreError;
 use rusqlite::params;
 
 use crate::rows::messages::{INBOUND, inbound_from_row};
+use crate::rows::numbers::reserve_number;
 use crate::rows::to_json;
 use crate::rows::turns::ANCESTORS;
 use crate::tx::{Result, Tx};
 
-/// Takes the next number of `schedules` without inserting a row, like `waits::reserve_number`.
+/// Takes the next number of `schedules` without inserting a row.
 pub(crate) fn reserve_id(tx: &Tx<'_>) -> Result<ScheduleId> {
-    tx.insert(
-        "INSERT INTO sqlite_sequence (name, seq) SELECT 'schedules', 0 \
-             WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'schedules')",
-        (),
-    )?;
-    tx.change_rows("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'schedules'", ())?;
-    tx.db.query_one("SELECT seq FROM sqlite_sequence WHERE name = 'schedules'", (), |row| {
-        row.get(0).map(ScheduleId)
-    })
+    reserve_number(tx, "schedules").map(ScheduleId)
 }
 
 /// Adds a schedule. Returns the existing one if the key was used before.

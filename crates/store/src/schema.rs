@@ -42,6 +42,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/25.sql"),
     include_str!("migrations/26.sql"),
     include_str!("migrations/27.sql"),
+    include_str!("migrations/28.sql"),
 ];
 
 /// The complete schema of version 1.

@@ -1,4 +1,4 @@
--- The complete schema of version 27, for new databases. The scripts in `migrations/` bring an older database
+-- The complete schema of version 28, for new databases. The scripts in `migrations/` bring an older database
 -- to the same schema. Enumerations are stored as the words of the protocol's types. In the tables that a
 -- turn writes, conditions have no list of three or more values: SQLite builds a temporary table for each.
 
@@ -62,7 +62,7 @@ CREATE TABLE ignored (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE turns (
-    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    id          INTEGER PRIMARY KEY,
     session     TEXT NOT NULL REFERENCES sessions (id),
     state       TEXT NOT NULL CHECK (
                     state = 'queued' OR state = 'running' OR state = 'waiting' OR state = 'done'
@@ -90,7 +90,7 @@ CREATE INDEX turns_parent ON turns (parent) WHERE parent IS NOT NULL;
 CREATE INDEX turns_root ON turns (root) WHERE root IS NOT NULL;
 
 CREATE TABLE inbound (
-    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    id          INTEGER PRIMARY KEY,
     session     TEXT NOT NULL REFERENCES sessions (id),
     channel     TEXT NOT NULL,
     account     TEXT NOT NULL,
@@ -205,7 +205,7 @@ CREATE TABLE grants (                           -- calls of a session that no lo
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE outbox (
-    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    id          INTEGER PRIMARY KEY,
     channel     TEXT NOT NULL,
     account     TEXT NOT NULL,
     chat        TEXT NOT NULL,
@@ -261,7 +261,7 @@ CREATE INDEX undelivered_said_by ON undelivered (said_by) WHERE said_by IS NOT N
 CREATE INDEX undelivered_delivery ON undelivered (delivery);
 
 CREATE TABLE usage (                            -- cost of each answer of a model
-    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    id            INTEGER PRIMARY KEY,
     at            INTEGER NOT NULL,
     session       TEXT REFERENCES sessions (id), -- NULL: work for no conversation
     turn          INTEGER REFERENCES turns (id), -- root turn, which pays for its children
@@ -552,7 +552,7 @@ CREATE TABLE consolidations (                   -- runs of a model that tidied t
 CREATE INDEX consolidations_covered ON consolidations (scope, covered_to);
 
 CREATE TABLE events (                           -- changes of state, written by the triggers below
-    seq     INTEGER PRIMARY KEY AUTOINCREMENT,
+    seq     INTEGER PRIMARY KEY,
     at      INTEGER NOT NULL DEFAULT 0,         -- time of the transaction, which sets it at its end
     kind    TEXT NOT NULL,
     session TEXT,
@@ -567,53 +567,108 @@ CREATE TABLE subscribers (                      -- programs that follow the even
     at   INTEGER NOT NULL                       -- time of its last confirmation
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE last_numbers (                     -- ids that the tables of a turn never give to a row again
+    name   TEXT PRIMARY KEY,                    -- of the table
+    number INTEGER NOT NULL                     -- highest id that was removed or reserved
+) STRICT, WITHOUT ROWID;
+INSERT INTO last_numbers (name, number)
+VALUES ('turns', 0), ('inbound', 0), ('outbox', 0), ('usage', 0), ('events', 0);
+
+CREATE VIEW next_turns AS SELECT 1 + max(
+    coalesce((SELECT max(id) FROM turns), 0),
+    (SELECT number FROM last_numbers WHERE name = 'turns')) AS id;
+CREATE VIEW next_inbound AS SELECT 1 + max(
+    coalesce((SELECT max(id) FROM inbound), 0),
+    (SELECT number FROM last_numbers WHERE name = 'inbound')) AS id;
+CREATE VIEW next_outbox AS SELECT 1 + max(
+    coalesce((SELECT max(id) FROM outbox), 0),
+    (SELECT number FROM last_numbers WHERE name = 'outbox')) AS id;
+CREATE VIEW next_usage AS SELECT 1 + max(
+    coalesce((SELECT max(id) FROM usage), 0),
+    (SELECT number FROM last_numbers WHERE name = 'usage')) AS id;
+CREATE VIEW next_events AS SELECT 1 + max(
+    coalesce((SELECT max(seq) FROM events), 0),
+    (SELECT number FROM last_numbers WHERE name = 'events')) AS id;
+
+CREATE TRIGGER turns_removed AFTER DELETE ON turns
+    WHEN old.id > coalesce((SELECT max(id) FROM turns), 0)
+BEGIN
+    UPDATE last_numbers SET number = max(number, old.id) WHERE name = 'turns';
+END;
+CREATE TRIGGER inbound_removed AFTER DELETE ON inbound
+    WHEN old.id > coalesce((SELECT max(id) FROM inbound), 0)
+BEGIN
+    UPDATE last_numbers SET number = max(number, old.id) WHERE name = 'inbound';
+END;
+CREATE TRIGGER outbox_removed AFTER DELETE ON outbox
+    WHEN old.id > coalesce((SELECT max(id) FROM outbox), 0)
+BEGIN
+    UPDATE last_numbers SET number = max(number, old.id) WHERE name = 'outbox';
+END;
+CREATE TRIGGER usage_removed AFTER DELETE ON usage
+    WHEN old.id > coalesce((SELECT max(id) FROM usage), 0)
+BEGIN
+    UPDATE last_numbers SET number = max(number, old.id) WHERE name = 'usage';
+END;
+CREATE TRIGGER events_removed AFTER DELETE ON events
+    WHEN old.seq > coalesce((SELECT max(seq) FROM events), 0)
+BEGIN
+    UPDATE last_numbers SET number = max(number, old.seq) WHERE name = 'events';
+END;
+
 CREATE TRIGGER daemon_event AFTER UPDATE OF epoch ON meta WHEN new.epoch <> old.epoch BEGIN
-    INSERT INTO events (kind, row) VALUES ('daemon.started', new.epoch);
+    INSERT INTO events (seq, kind, row)
+    VALUES ((SELECT id FROM next_events), 'daemon.started', new.epoch);
 END;
 CREATE TRIGGER message_added_event AFTER INSERT ON inbound BEGIN
-    INSERT INTO events (kind, session, turn, row)
-    VALUES ('message.queued', new.session, new.turn, new.id);
+    INSERT INTO events (seq, kind, session, turn, row)
+    VALUES ((SELECT id FROM next_events), 'message.queued', new.session, new.turn, new.id);
 END;
 CREATE TRIGGER message_corrected_event AFTER UPDATE OF edited_at ON inbound
     WHEN new.edited_at IS NOT old.edited_at
 BEGIN
-    INSERT INTO events (kind, session, turn, row)
-    VALUES ('message.corrected', new.session, new.turn, new.id);
+    INSERT INTO events (seq, kind, session, turn, row)
+    VALUES ((SELECT id FROM next_events), 'message.corrected', new.session, new.turn, new.id);
 END;
 CREATE TRIGGER message_ended_event AFTER UPDATE OF state ON inbound
     WHEN new.state <> old.state AND (new.state = 'done' OR new.state = 'dead')
 BEGIN
-    INSERT INTO events (kind, session, turn, row)
-    VALUES ('message.' || new.state, new.session, new.turn, new.id);
+    INSERT INTO events (seq, kind, session, turn, row)
+    VALUES ((SELECT id FROM next_events), 'message.' || new.state, new.session, new.turn, new.id);
 END;
 CREATE TRIGGER turn_added_event AFTER INSERT ON turns BEGIN
-    INSERT INTO events (kind, session, turn) VALUES ('turn.' || new.state, new.session, new.id);
+    INSERT INTO events (seq, kind, session, turn)
+    VALUES ((SELECT id FROM next_events), 'turn.' || new.state, new.session, new.id);
 END;
 CREATE TRIGGER turn_changed_event AFTER UPDATE OF state ON turns WHEN new.state <> old.state BEGIN
-    INSERT INTO events (kind, session, turn) VALUES ('turn.' || new.state, new.session, new.id);
+    INSERT INTO events (seq, kind, session, turn)
+    VALUES ((SELECT id FROM next_events), 'turn.' || new.state, new.session, new.id);
 END;
 CREATE TRIGGER model_event AFTER INSERT ON steps BEGIN
-    INSERT INTO events (kind, session, turn, step)
-    VALUES ('model.answered', (SELECT session FROM turns WHERE id = new.turn), new.turn, new.number);
+    INSERT INTO events (seq, kind, session, turn, step)
+    VALUES ((SELECT id FROM next_events), 'model.answered',
+        (SELECT session FROM turns WHERE id = new.turn), new.turn, new.number);
 END;
 CREATE TRIGGER usage_event AFTER INSERT ON usage BEGIN
-    INSERT INTO events (kind, session, turn, row)
-    VALUES ('usage.recorded', new.session, coalesce(new.child, new.turn), new.id);
+    INSERT INTO events (seq, kind, session, turn, row)
+    VALUES ((SELECT id FROM next_events), 'usage.recorded', new.session,
+        coalesce(new.child, new.turn), new.id);
 END;
 CREATE TRIGGER failed_request_event AFTER INSERT ON failed_requests BEGIN
-    INSERT INTO events (kind, session, turn, row)
-    VALUES ('request.failed', (SELECT session FROM turns WHERE id = new.turn), new.turn, new.id);
+    INSERT INTO events (seq, kind, session, turn, row)
+    VALUES ((SELECT id FROM next_events), 'request.failed',
+        (SELECT session FROM turns WHERE id = new.turn), new.turn, new.id);
 END;
 CREATE TRIGGER call_event AFTER UPDATE OF state ON calls
     WHEN new.state <> old.state AND new.state <> 'planned'
 BEGIN
-    INSERT INTO events (kind, session, turn, step, ordinal)
-    VALUES ('call.' || new.state, (SELECT session FROM turns WHERE id = new.turn), new.turn,
-        new.step, new.ordinal);
+    INSERT INTO events (seq, kind, session, turn, step, ordinal)
+    VALUES ((SELECT id FROM next_events), 'call.' || new.state,
+        (SELECT session FROM turns WHERE id = new.turn), new.turn, new.step, new.ordinal);
 END;
 CREATE TRIGGER delivery_added_event AFTER INSERT ON outbox WHEN new.source <> 'preview' BEGIN
-    INSERT INTO events (kind, session, turn, row)
-    VALUES ('delivery.' || new.state,
+    INSERT INTO events (seq, kind, session, turn, row)
+    VALUES ((SELECT id FROM next_events), 'delivery.' || new.state,
         coalesce((SELECT session FROM turns WHERE id = new.turn),
             concat_ws(':', new.channel, new.account, new.chat, new.topic)),
         new.turn, new.id);
@@ -621,21 +676,24 @@ END;
 CREATE TRIGGER delivery_changed_event AFTER UPDATE OF state, source ON outbox
     WHEN new.source <> 'preview' AND (new.state <> old.state OR old.source = 'preview')
 BEGIN
-    INSERT INTO events (kind, session, turn, row)
-    VALUES ('delivery.' || new.state,
+    INSERT INTO events (seq, kind, session, turn, row)
+    VALUES ((SELECT id FROM next_events), 'delivery.' || new.state,
         coalesce((SELECT session FROM turns WHERE id = new.turn),
             concat_ws(':', new.channel, new.account, new.chat, new.topic)),
         new.turn, new.id);
 END;
 CREATE TRIGGER memory_event AFTER INSERT ON memory_changes BEGIN
-    INSERT INTO events (kind, session, turn, row)
-    SELECT 'memory.' || new.kind, session, turn, new.id FROM memories WHERE id = new.memory;
+    INSERT INTO events (seq, kind, session, turn, row)
+    SELECT (SELECT id FROM next_events), 'memory.' || new.kind, session, turn, new.id
+    FROM memories WHERE id = new.memory;
 END;
 CREATE TRIGGER schedule_added_event AFTER INSERT ON schedules BEGIN
-    INSERT INTO events (kind, row) VALUES ('schedule.' || new.state, new.id);
+    INSERT INTO events (seq, kind, row)
+    VALUES ((SELECT id FROM next_events), 'schedule.' || new.state, new.id);
 END;
 CREATE TRIGGER schedule_changed_event AFTER UPDATE OF state ON schedules
     WHEN new.state <> old.state
 BEGIN
-    INSERT INTO events (kind, row) VALUES ('schedule.' || new.state, new.id);
+    INSERT INTO events (seq, kind, row)
+    VALUES ((SELECT id FROM next_events), 'schedule.' || new.state, new.id);
 END;

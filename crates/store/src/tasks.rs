@@ -9,10 +9,11 @@ use rusqlite::{Row, params};
 
 use crate::cancel::cancel_turn;
 use crate::ledger;
+use crate::rows::numbers::reserve_number;
 use crate::rows::turns::{OPEN_TURN, child_mode, turn_state};
 use crate::rows::{self, RowResult};
 use crate::tx::{Db, Result, Tx};
-use crate::waits::{reserve_number, resolve_parent};
+use crate::waits::resolve_parent;
 use crate::{Durability, SqliteStore};
 
 #[async_trait]

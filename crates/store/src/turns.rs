@@ -56,6 +56,7 @@ use crate::put_back::put_back;
 use crate::reports::{self, SentText};
 use crate::rows;
 use crate::rows::messages::{ANSWERED, INBOUND, inbound_from_row};
+use crate::rows::numbers::reserve_number;
 use crate::rows::turns::{ANCESTORS, OPEN_TURN, RunningTurn, lineage_of};
 use crate::tx::{Result, Tx};
 use crate::waits::{self, resolve_parent};
@@ -112,7 +113,7 @@ impl Turns for SqliteStore {
 
     async fn reserve_wait(&self) -> Result<WaitId> {
         self.write("reserve-wait", Durability::Process, |tx| {
-            waits::reserve_number(tx, "waits").map(WaitId)
+            reserve_number(tx, "waits").map(WaitId)
         })
         .await
     }

@@ -24,19 +24,6 @@ use crate::rows::chunks::{OutboxSource, insert_notice, insert_planned};
 use crate::rows::turns::{OPEN_TURN, must_run, session_of};
 use crate::tx::{Db, Result, Tx};
 
-/// Takes the next number of a table without inserting a row. SQLite keeps the highest used number
-/// in `sqlite_sequence`, which applications may change ("SQLite Autoincrement"), so later rows get
-/// higher numbers.
-pub(crate) fn reserve_number(tx: &Tx<'_>, table: &str) -> Result<i64> {
-    tx.insert(
-        "INSERT INTO sqlite_sequence (name, seq) SELECT ?1, 0 \
-             WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?1)",
-        [table],
-    )?;
-    tx.change_rows("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = ?1", [table])?;
-    tx.db.query_one("SELECT seq FROM sqlite_sequence WHERE name = ?1", [table], |row| row.get(0))
-}
-
 /// Makes a running turn wait.
 pub(crate) fn begin_waits(tx: &Tx<'_>, waits: &[NewWait]) -> Result<()> {
     let Some(turn) = waits.first().map(|wait| wait.call.turn) else { return Ok(()) };

@@ -118,10 +118,10 @@ pub(crate) fn insert_chunk(
     position: &ChunkPosition<'_>,
 ) -> Result<Option<i64>> {
     tx.insert(
-        "INSERT INTO outbox (channel, account, chat, topic, turn, ordinal, chunk, key, source, \
+        "INSERT INTO outbox (id, channel, account, chat, topic, turn, ordinal, chunk, key, source, \
              content, state, created_at, nonce) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'pending', ?11, \
-             lower(hex(randomblob(8)))) \
+         VALUES ((SELECT id FROM next_outbox), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'pending', \
+             ?11, lower(hex(randomblob(8)))) \
          ON CONFLICT (channel, account, chat, key, chunk) WHERE key IS NOT NULL DO NOTHING",
         params![
             address.channel.as_str(),

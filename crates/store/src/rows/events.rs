@@ -7,8 +7,7 @@ use crate::tx::{Db, Result, Tx};
 
 /// Returns the number of the newest event that was ever written; 0 if there was none.
 pub(crate) fn newest_event(db: Db<'_>) -> Result<EventSeq> {
-    let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'events'";
-    Ok(EventSeq(db.query_row(sql, (), |row| row.get(0))?.unwrap_or_default()))
+    db.query_one("SELECT id - 1 FROM next_events", (), |row| row.get(0).map(EventSeq))
 }
 
 /// Sets the time of the events that the transaction has added behind `after`, because triggers do
@@ -24,5 +23,6 @@ pub(crate) fn set_times(tx: &Tx<'_>, after: EventSeq) -> Result<()> {
 /// Records that the log has returned to an earlier state.
 pub(crate) fn rolled_back(tx: &Tx<'_>) -> Result<()> {
     let kind = EventKind::LogRolledBack.as_str();
-    tx.insert("INSERT INTO events (kind) VALUES (?1)", [kind]).map(drop)
+    let sql = "INSERT INTO events (seq, kind) VALUES ((SELECT id FROM next_events), ?1)";
+    tx.insert(sql, [kind]).map(drop)
 }

@@ -25,7 +25,8 @@ pub(crate) const OPEN_TURN: &str =
 
 pub(crate) fn insert_turn(tx: &Tx<'_>, session: &SessionId, state: TurnState) -> Result<TurnId> {
     let id = tx.insert(
-        "INSERT INTO turns (session, state, started_at) VALUES (?1, ?2, ?3)",
+        "INSERT INTO turns (id, session, state, started_at) \
+         VALUES ((SELECT id FROM next_turns), ?1, ?2, ?3)",
         params![session.as_str(), state.as_str(), tx.now.0],
     )?;
     Ok(TurnId(id.unwrap_or_default()))

@@ -38,15 +38,16 @@ const FROM_LOST_PAGES: &[&str] = &[
 ];
 
 /// Tables excluded from recovery. Grants must be given again. The index of the history, the vectors
-/// of memories and the sums of usage are made anew. Events and failed requests
+/// of memories, the sums of usage and the last numbers are made anew. Events and failed requests
 /// describe the past only.
-const NOT_RECOVERED: [&str; 9] = [
+const NOT_RECOVERED: [&str; 10] = [
     "meta",
     "events",
     "failed_requests",
     "grants",
     "history_mark",
     "history_pending",
+    "last_numbers",
     "memory_vectors",
     "usage_days",
     "usage_sessions",

@@ -11,6 +11,7 @@ use crate::files::with_suffix;
 use crate::raw::{
     FoundWal, OwnedPages, RawPages, RawRow, SchemaRow, WalFile, read_schema, rows_of,
 };
+use crate::rows::numbers::NUMBERED;
 use crate::schema::newest_version;
 
 /// A log that is read page by page.
@@ -96,16 +97,30 @@ impl<'w> DamagedLog<'w> {
         self.owned.unreadable
     }
 
-    /// Returns the last row numbers given out, by table.
+    /// Returns the last row numbers given out, by table. Taken tables are missing.
     pub(super) fn last_numbers(&self) -> BTreeMap<String, i64> {
-        let sequence = self.tables.get("sqlite_sequence");
-        let pages = sequence.into_iter().flat_map(|table| &table.pages);
+        let noted = ["sqlite_sequence", "last_numbers"].map(|name| self.tables.get(name));
+        let pages = noted.into_iter().flatten().flat_map(|table| &table.pages);
         let rows = pages.flat_map(|page| rows_of(&self.pages, *page, &mut OwnedPages::default()).0);
-        let numbers = rows.filter_map(|(_, values)| match &values[..] {
+        let noted = rows.filter_map(|(_, values)| match &values[..] {
             [Value::Text(table), Value::Integer(number)] => Some((table.clone(), *number)),
             _ => None,
         });
-        numbers.collect()
+        let in_use = NUMBERED.iter().filter_map(|name| {
+            let highest = self.highest_rowid(self.tables.get(*name)?)?;
+            Some(((*name).to_owned(), highest))
+        });
+        let mut numbers = BTreeMap::new();
+        for (table, number) in noted.chain(in_use) {
+            let last = numbers.entry(table).or_default();
+            *last = number.max(*last);
+        }
+        numbers
+    }
+
+    fn highest_rowid(&self, table: &DamagedTable) -> Option<i64> {
+        let nodes = table.pages.iter().filter_map(|page| self.pages.read_node(*page));
+        nodes.flat_map(|node| node.cells).filter_map(|cell| cell.rowid).max()
     }
 }
 
