@@ -123,7 +123,7 @@ fn delete_rest(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
         "DELETE FROM undelivered WHERE session = ?1",
         "DELETE FROM reports WHERE session = ?1",
         "DELETE FROM grants WHERE session = ?1",
-        "DELETE FROM events WHERE session = ?1",
+        "DELETE FROM events WHERE session IN (?1, (SELECT short_id FROM sessions WHERE id = ?1))",
         "DELETE FROM inbound WHERE session = ?1",
         "DELETE FROM sessions WHERE id = ?1",
     ] {

@@ -380,7 +380,7 @@ async fn erase_handles_every_column_with_text() {
         .prepare(
             "SELECT name, coalesce((SELECT group_concat(column, ' ') FROM \
                  (SELECT name AS column FROM pragma_table_info(tables.name) \
-                     WHERE type IN ('TEXT', 'BLOB') ORDER BY name)), '') \
+                     WHERE type IN ('TEXT', 'BLOB', 'ANY') ORDER BY name)), '') \
              FROM sqlite_schema AS tables WHERE type = 'table' AND name NOT LIKE 'sqlite_%' \
                  AND name NOT LIKE 'memories\\_index%' ESCAPE '\\' AND name <> 'memories_words' \
                  AND name NOT LIKE 'history\\_index%' ESCAPE '\\' ORDER BY name",

@@ -21,7 +21,7 @@ use avocet_protocol::turn::TraceSubject;
 use rusqlite::{Row, ToSql, params};
 use tokio::sync::watch;
 
-use crate::rows::events::newest_event;
+use crate::rows::events::{OF_SESSION, newest_event};
 use crate::rows::{self, RowResult, messages};
 use crate::tx::{Db, Result};
 use crate::{Durability, SqliteStore};
@@ -131,7 +131,9 @@ struct EventRow {
     row: Option<i64>,
 }
 
-const EVENTS: &str = "SELECT seq, at, kind, session, turn, step, ordinal, row FROM events";
+const EVENTS: &str = "SELECT seq, at, kind, \
+    iif(typeof(session) = 'integer', (SELECT id FROM sessions WHERE short_id = session), session) AS session, \
+    turn, step, ordinal, row FROM events";
 
 fn event_row(row: &Row<'_>) -> RowResult<EventRow> {
     Ok(EventRow {
@@ -154,7 +156,7 @@ fn event_page(db: Db<'_>, after: EventSeq, filter: &EventFilter, limit: u32) -> 
     let kinds = kind_condition(&filter.kinds);
     let found = db.query_rows(
         &format!(
-            "{EVENTS} WHERE seq > ?1 AND seq <= ?2 AND (?3 IS NULL OR session = ?3) AND {kinds} \
+            "{EVENTS} WHERE seq > ?1 AND seq <= ?2 AND (?3 IS NULL OR {OF_SESSION}) AND {kinds} \
              ORDER BY seq LIMIT ?4"
         ),
         params![after.0, last, session, limit],

@@ -1,4 +1,4 @@
--- The complete schema of version 28, for new databases. The scripts in `migrations/` bring an older database
+-- The complete schema of version 29, for new databases. The scripts in `migrations/` bring an older database
 -- to the same schema. Enumerations are stored as the words of the protocol's types. In the tables that a
 -- turn writes, conditions have no list of three or more values: SQLite builds a temporary table for each.
 
@@ -40,9 +40,11 @@ CREATE TABLE sessions (
     is_pinned  INTEGER NOT NULL DEFAULT 0,
     is_archived INTEGER NOT NULL DEFAULT 0,     -- the next message ends that
     branch_of  TEXT,                            -- the first session of its branches
-    branch     INTEGER NOT NULL DEFAULT 0       -- its number among them, in its title; 0: none
+    branch     INTEGER NOT NULL DEFAULT 0,      -- its number among them, in its title; 0: none
+    short_id   INTEGER                          -- in the events; a trigger sets it
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_used ON sessions (used_at);
+CREATE INDEX sessions_short ON sessions (short_id);
 CREATE INDEX sessions_compact ON sessions (compact_for) WHERE compact_for IS NOT NULL;
 
 CREATE TABLE cursors (
@@ -555,7 +557,7 @@ CREATE TABLE events (                           -- changes of state, written by 
     seq     INTEGER PRIMARY KEY,
     at      INTEGER NOT NULL DEFAULT 0,         -- time of the transaction, which sets it at its end
     kind    TEXT NOT NULL,
-    session TEXT,
+    session ANY,                                -- sessions.short_id; text if it is no session of this log
     turn    INTEGER,
     step    INTEGER,
     ordinal INTEGER,
@@ -616,60 +618,79 @@ BEGIN
     UPDATE last_numbers SET number = max(number, old.seq) WHERE name = 'events';
 END;
 
+CREATE TRIGGER sessions_numbered AFTER INSERT ON sessions WHEN new.short_id IS NULL BEGIN
+    UPDATE sessions SET short_id = (SELECT coalesce(max(short_id), 0) + 1 FROM sessions)
+    WHERE id = new.id;
+END;
 CREATE TRIGGER daemon_event AFTER UPDATE OF epoch ON meta WHEN new.epoch <> old.epoch BEGIN
     INSERT INTO events (seq, kind, row)
     VALUES ((SELECT id FROM next_events), 'daemon.started', new.epoch);
 END;
 CREATE TRIGGER message_added_event AFTER INSERT ON inbound BEGIN
     INSERT INTO events (seq, kind, session, turn, row)
-    VALUES ((SELECT id FROM next_events), 'message.queued', new.session, new.turn, new.id);
+    VALUES ((SELECT id FROM next_events), 'message.queued',
+        (SELECT short_id FROM sessions WHERE id = new.session), new.turn, new.id);
 END;
 CREATE TRIGGER message_corrected_event AFTER UPDATE OF edited_at ON inbound
     WHEN new.edited_at IS NOT old.edited_at
 BEGIN
     INSERT INTO events (seq, kind, session, turn, row)
-    VALUES ((SELECT id FROM next_events), 'message.corrected', new.session, new.turn, new.id);
+    VALUES ((SELECT id FROM next_events), 'message.corrected',
+        (SELECT short_id FROM sessions WHERE id = new.session), new.turn, new.id);
 END;
 CREATE TRIGGER message_ended_event AFTER UPDATE OF state ON inbound
     WHEN new.state <> old.state AND (new.state = 'done' OR new.state = 'dead')
 BEGIN
     INSERT INTO events (seq, kind, session, turn, row)
-    VALUES ((SELECT id FROM next_events), 'message.' || new.state, new.session, new.turn, new.id);
+    VALUES ((SELECT id FROM next_events), 'message.' || new.state,
+        (SELECT short_id FROM sessions WHERE id = new.session), new.turn, new.id);
 END;
 CREATE TRIGGER turn_added_event AFTER INSERT ON turns BEGIN
     INSERT INTO events (seq, kind, session, turn)
-    VALUES ((SELECT id FROM next_events), 'turn.' || new.state, new.session, new.id);
+    VALUES ((SELECT id FROM next_events), 'turn.' || new.state,
+        (SELECT short_id FROM sessions WHERE id = new.session), new.id);
 END;
 CREATE TRIGGER turn_changed_event AFTER UPDATE OF state ON turns WHEN new.state <> old.state BEGIN
     INSERT INTO events (seq, kind, session, turn)
-    VALUES ((SELECT id FROM next_events), 'turn.' || new.state, new.session, new.id);
+    VALUES ((SELECT id FROM next_events), 'turn.' || new.state,
+        (SELECT short_id FROM sessions WHERE id = new.session), new.id);
 END;
 CREATE TRIGGER model_event AFTER INSERT ON steps BEGIN
     INSERT INTO events (seq, kind, session, turn, step)
     VALUES ((SELECT id FROM next_events), 'model.answered',
-        (SELECT session FROM turns WHERE id = new.turn), new.turn, new.number);
+        (SELECT short_id FROM turns JOIN sessions ON sessions.id = session
+            WHERE turns.id = new.turn),
+        new.turn, new.number);
 END;
 CREATE TRIGGER usage_event AFTER INSERT ON usage BEGIN
     INSERT INTO events (seq, kind, session, turn, row)
-    VALUES ((SELECT id FROM next_events), 'usage.recorded', new.session,
+    VALUES ((SELECT id FROM next_events), 'usage.recorded',
+        (SELECT short_id FROM sessions WHERE id = new.session),
         coalesce(new.child, new.turn), new.id);
 END;
 CREATE TRIGGER failed_request_event AFTER INSERT ON failed_requests BEGIN
     INSERT INTO events (seq, kind, session, turn, row)
     VALUES ((SELECT id FROM next_events), 'request.failed',
-        (SELECT session FROM turns WHERE id = new.turn), new.turn, new.id);
+        (SELECT short_id FROM turns JOIN sessions ON sessions.id = session
+            WHERE turns.id = new.turn),
+        new.turn, new.id);
 END;
 CREATE TRIGGER call_event AFTER UPDATE OF state ON calls
     WHEN new.state <> old.state AND new.state <> 'planned'
 BEGIN
     INSERT INTO events (seq, kind, session, turn, step, ordinal)
     VALUES ((SELECT id FROM next_events), 'call.' || new.state,
-        (SELECT session FROM turns WHERE id = new.turn), new.turn, new.step, new.ordinal);
+        (SELECT short_id FROM turns JOIN sessions ON sessions.id = session
+            WHERE turns.id = new.turn),
+        new.turn, new.step, new.ordinal);
 END;
 CREATE TRIGGER delivery_added_event AFTER INSERT ON outbox WHEN new.source <> 'preview' BEGIN
     INSERT INTO events (seq, kind, session, turn, row)
     VALUES ((SELECT id FROM next_events), 'delivery.' || new.state,
-        coalesce((SELECT session FROM turns WHERE id = new.turn),
+        coalesce((SELECT short_id FROM turns JOIN sessions ON sessions.id = session
+                WHERE turns.id = new.turn),
+            (SELECT short_id FROM sessions
+                WHERE id = concat_ws(':', new.channel, new.account, new.chat, new.topic)),
             concat_ws(':', new.channel, new.account, new.chat, new.topic)),
         new.turn, new.id);
 END;
@@ -678,13 +699,17 @@ CREATE TRIGGER delivery_changed_event AFTER UPDATE OF state, source ON outbox
 BEGIN
     INSERT INTO events (seq, kind, session, turn, row)
     VALUES ((SELECT id FROM next_events), 'delivery.' || new.state,
-        coalesce((SELECT session FROM turns WHERE id = new.turn),
+        coalesce((SELECT short_id FROM turns JOIN sessions ON sessions.id = session
+                WHERE turns.id = new.turn),
+            (SELECT short_id FROM sessions
+                WHERE id = concat_ws(':', new.channel, new.account, new.chat, new.topic)),
             concat_ws(':', new.channel, new.account, new.chat, new.topic)),
         new.turn, new.id);
 END;
 CREATE TRIGGER memory_event AFTER INSERT ON memory_changes BEGIN
     INSERT INTO events (seq, kind, session, turn, row)
-    SELECT (SELECT id FROM next_events), 'memory.' || new.kind, session, turn, new.id
+    SELECT (SELECT id FROM next_events), 'memory.' || new.kind,
+        coalesce((SELECT short_id FROM sessions WHERE sessions.id = session), session), turn, new.id
     FROM memories WHERE id = new.memory;
 END;
 CREATE TRIGGER schedule_added_event AFTER INSERT ON schedules BEGIN

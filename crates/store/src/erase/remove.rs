@@ -326,7 +326,8 @@ fn remove_sessions(tx: &Tx<'_>) -> Result<()> {
             "DELETE FROM inbound WHERE session IN (SELECT id FROM erased_sessions)",
             "DELETE FROM outbox WHERE turn IS NULL AND channel || ':' || account || ':' || chat \
                 || coalesce(':' || topic, '') IN (SELECT id FROM erased_sessions)",
-            "DELETE FROM events WHERE session IN (SELECT id FROM erased_sessions) \
+            "DELETE FROM events WHERE session IN (SELECT id FROM erased_sessions UNION ALL \
+                    SELECT short_id FROM sessions WHERE id IN (SELECT id FROM erased_sessions)) \
                 OR turn IN (SELECT id FROM erased_turns)",
             "DELETE FROM sessions WHERE id IN (SELECT id FROM erased_sessions)",
         ],

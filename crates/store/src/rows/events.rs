@@ -5,6 +5,11 @@ use rusqlite::params;
 
 use crate::tx::{Db, Result, Tx};
 
+/// The condition on `events` that an event is of the session ?3. The text is that of a time at which the
+/// log had no such session.
+pub(crate) const OF_SESSION: &str =
+    "events.session IN (?3, (SELECT short_id FROM sessions WHERE id = ?3))";
+
 /// Returns the number of the newest event that was ever written; 0 if there was none.
 pub(crate) fn newest_event(db: Db<'_>) -> Result<EventSeq> {
     db.query_one("SELECT id - 1 FROM next_events", (), |row| row.get(0).map(EventSeq))

@@ -8,6 +8,7 @@ use crate::tx::{Db, Result};
 /// Makes references between rows valid. Returns a text for each kind of change.
 pub(super) fn repair_references(db: Db<'_>, tables: &mut [SavedTable]) -> Result<Vec<String>> {
     leave_out_unreadable(db, tables)?;
+    run(db, SHORT_IDS)?;
     let mut repairs = Vec::new();
     let run_all = |statements: &[(&str, &str)], repairs: &mut Vec<String>| -> Result<()> {
         for (sql, what) in statements {
@@ -36,6 +37,12 @@ pub(super) fn repair_references(db: Db<'_>, tables: &mut [SavedTable]) -> Result
 fn run(db: Db<'_>, sql: &str) -> Result<usize> {
     db.connection.execute(sql, ()).map_err(|error| db.store_error(&error))
 }
+
+/// Gives each session its own short id again: a row of an old page may have that of another session. No
+/// event has been recovered that names one.
+const SHORT_IDS: &str = "UPDATE sessions SET short_id = numbered.short_id \
+    FROM (SELECT id, row_number() OVER (ORDER BY id) AS short_id FROM sessions) AS numbered \
+    WHERE numbered.id = sessions.id";
 
 /// Lost rows that can be recreated from rows that refer to them.
 const MADE_AGAIN: [(&str, &str); 3] = [

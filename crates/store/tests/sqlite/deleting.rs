@@ -26,6 +26,8 @@ async fn delete_session_deletes_everything_but_audit_memories_and_costs() {
         INSERT INTO failed_requests (turn, began_at, ended_at, purpose, failure) \
             VALUES (7, 1, 2, 'answer', '{}');";
     log.execute_batch(others).unwrap();
+    // An event from before the first message of the chat.
+    run(&log, "INSERT INTO events (kind, session) VALUES ('delivery.sent', 'terminal:local:s')");
     // It is never sent.
     run(&log, "UPDATE outbox SET state = 'pending' WHERE turn = 7");
     let deleted = store.delete_session(&session("terminal:local:s")).await.unwrap();
@@ -40,7 +42,11 @@ async fn delete_session_deletes_everything_but_audit_memories_and_costs() {
     }
     assert_eq!(count(&log, "usage WHERE session IS NOT NULL"), 0);
     assert_eq!(count(&log, "events WHERE session = 'terminal:local:s'"), 0);
-    assert!(count(&log, "events WHERE session = 'terminal:local:other'") > 0);
+    let of_session = "events JOIN sessions ON sessions.short_id = events.session";
+    assert!(count(&log, &format!("{of_session} WHERE id = 'terminal:local:other'")) > 0);
+    assert_eq!(count(&log, &format!("{of_session} WHERE id = 'terminal:local:s'")), 0);
+    let unknown = "typeof(session) = 'integer' AND session NOT IN (SELECT short_id FROM sessions)";
+    assert_eq!(count(&log, &format!("events WHERE {unknown}")), 0, "no number is left behind");
     assert_eq!((count(&log, "turns"), count(&log, "outbox")), (1, 1), "another conversation");
     assert_eq!(count(&log, "sessions WHERE id NOT LIKE 'child:%'"), 1);
     assert_eq!(count(&log, "pragma_foreign_key_check"), 0);

@@ -171,6 +171,13 @@ pub async fn events_of_a_delivery_without_a_turn_have_the_session_of_its_chat(
     for unknown in [TraceSubject::Turn(TurnId(99)), TraceSubject::Delivery(DeliveryId(99))] {
         assert_eq!(world.traced(unknown).await, [], "{unknown}");
     }
+    // The first message of the chat comes later.
+    world.say(&b, "hello").await;
+    let filter = EventFilter { session: Some(b.clone()), ..EventFilter::default() };
+    let found = world.page(before, &filter, 500).await.events;
+    let expected = ["delivery.pending", "delivery.sending", "delivery.dead", "message.queued"];
+    assert_eq!(kinds(&found), expected);
+    assert!(found.iter().all(|event| event.session.as_ref() == Some(&b)), "{found:?}");
 }
 
 /// A preview is no delivery until it becomes the reply.
