@@ -318,7 +318,7 @@ async fn erase_keeps_a_chain_of_the_old_version_valid() {
 
 /// Each table with the columns that hold text. A new one has to be handled by `erase`, and then to be
 /// added here.
-const HANDLED: [(&str, &str); 38] = [
+const HANDLED: [(&str, &str); 39] = [
     ("audit", "actor call digest hash kind outcome previous salt seals session summary tool"),
     ("calls", "allowed arguments class evidence exact name result result_kind state trust"),
     ("consolidations", "error scope state"),
@@ -367,6 +367,7 @@ const HANDLED: [(&str, &str); 38] = [
     ("undelivered", "chat session trust what why"),
     ("usage", "model purpose session"),
     ("usage_days", ""),
+    ("usage_mark", ""),
     ("usage_sessions", "session"),
     ("waits", "card kind may_grant shown"),
 ];

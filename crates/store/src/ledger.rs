@@ -81,7 +81,8 @@ pub(crate) fn at_begin(tx: &Tx<'_>, session: &SessionId) -> Result<UsageAtClaim>
 
 /// Reads the usage of a session and of a day; that of the turn stays zero.
 fn before_turn(db: Db<'_>, session: &SessionId, day_start: Timestamp) -> Result<Spending> {
-    let of_session = sum_days(db, "usage_sessions WHERE session = ?1", [session.as_str()])?;
+    let newer = "session = ?1 AND id > (SELECT usage_from FROM sessions WHERE sessions.id = ?1)";
+    let of_session = add_sums(db, "usage_sessions WHERE session = ?1", newer, [session.as_str()])?;
     Ok(Spending { turn: Total::default(), session: of_session, day: usage_since(db, day_start)? })
 }
 
@@ -282,15 +283,21 @@ pub(crate) fn sum_answers(db: Db<'_>, which: &str, params: impl Params) -> Resul
 /// Returns the usage since the beginning of a day.
 fn usage_since(db: Db<'_>, day_start: Timestamp) -> Result<Total> {
     const DAY_MS: i64 = 86_400_000;
-    sum_days(db, "usage_days WHERE day >= ?1", [day_start.0 / DAY_MS])
+    let newer = format!("at / {DAY_MS} >= ?1");
+    add_sums(db, "usage_days WHERE day >= ?1", &newer, [day_start.0 / DAY_MS])
 }
 
-/// Adds rows of a table with sums.
-fn sum_days(db: Db<'_>, rows: &str, params: impl Params) -> Result<Total> {
+/// Adds rows of a table with sums, and the answers that it does not contain yet. To write a sum for
+/// each answer would cost each turn two more pages.
+fn add_sums(db: Db<'_>, sums: &str, newer: &str, params: impl Params) -> Result<Total> {
     let sql = format!(
         "SELECT coalesce(sum(input), 0) AS input, coalesce(sum(output), 0) AS output, \
              coalesce(sum(cached), 0) AS cached, coalesce(sum(cache_written), 0) AS cache_written, \
-             coalesce(sum(cost), 0) AS cost, coalesce(sum(unpriced), 0) AS unpriced FROM {rows}"
+             coalesce(sum(cost), 0) AS cost, coalesce(sum(unpriced), 0) AS unpriced \
+         FROM (SELECT input, output, cached, cache_written, cost, unpriced FROM {sums} \
+             UNION ALL SELECT input, output, cached, cache_written, coalesce(cost, 0), \
+                 iif(cost IS NULL, input + output, 0) \
+             FROM usage WHERE id > (SELECT usage FROM usage_mark) AND {newer})"
     );
     db.query_one(&sql, params, read_total)
 }

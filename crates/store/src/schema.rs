@@ -44,6 +44,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/27.sql"),
     include_str!("migrations/28.sql"),
     include_str!("migrations/29.sql"),
+    include_str!("migrations/30.sql"),
 ];
 
 /// The complete schema of version 1.

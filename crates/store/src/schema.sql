@@ -1,4 +1,4 @@
--- The complete schema of version 29, for new databases. The scripts in `migrations/` bring an older database
+-- The complete schema of version 30, for new databases. The scripts in `migrations/` bring an older database
 -- to the same schema. Enumerations are stored as the words of the protocol's types. In the tables that a
 -- turn writes, conditions have no list of three or more values: SQLite builds a temporary table for each.
 
@@ -311,22 +311,31 @@ CREATE TABLE usage_sessions (                   -- sums of usage since /new, for
     unpriced      INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
-CREATE TRIGGER usage_added AFTER INSERT ON usage BEGIN
+CREATE TABLE usage_mark (                       -- the sums contain the usage up to this id; later rows are added to them
+    only  INTEGER PRIMARY KEY CHECK (only = 1),
+    usage INTEGER NOT NULL
+) STRICT;
+INSERT INTO usage_mark (only, usage) VALUES (1, 0);
+
+CREATE TRIGGER usage_added AFTER INSERT ON usage
+    WHEN new.id >= 16 + (SELECT usage FROM usage_mark)
+BEGIN
     INSERT INTO usage_days (day, input, cached, cache_written, output, cost, unpriced)
-    SELECT new.at / 86400000, new.input, new.cached, new.cache_written, new.output, coalesce(new.cost, 0),
-        iif(new.cost IS NULL, new.input + new.output, 0)
-    WHERE true
+    SELECT at / 86400000, sum(input), sum(cached), sum(cache_written), sum(output),
+        sum(coalesce(cost, 0)), sum(iif(cost IS NULL, input + output, 0))
+    FROM usage WHERE id > (SELECT usage FROM usage_mark) GROUP BY at / 86400000
     ON CONFLICT DO UPDATE SET input = input + excluded.input, cached = cached + excluded.cached,
         cache_written = cache_written + excluded.cache_written, output = output + excluded.output,
         cost = cost + excluded.cost, unpriced = unpriced + excluded.unpriced;
     INSERT INTO usage_sessions (session, input, cached, cache_written, output, cost, unpriced)
-    SELECT new.session, new.input, new.cached, new.cache_written, new.output, coalesce(new.cost, 0),
-        iif(new.cost IS NULL, new.input + new.output, 0)
-    WHERE new.session IS NOT NULL
-        AND new.id > coalesce((SELECT usage_from FROM sessions WHERE id = new.session), 0)
+    SELECT session, sum(input), sum(cached), sum(cache_written), sum(output),
+        sum(coalesce(cost, 0)), sum(iif(cost IS NULL, input + output, 0))
+    FROM usage JOIN sessions ON sessions.id = session
+    WHERE usage.id > (SELECT usage FROM usage_mark) AND usage.id > usage_from GROUP BY session
     ON CONFLICT DO UPDATE SET input = input + excluded.input, cached = cached + excluded.cached,
         cache_written = cache_written + excluded.cache_written, output = output + excluded.output,
         cost = cost + excluded.cost, unpriced = unpriced + excluded.unpriced;
+    UPDATE usage_mark SET usage = new.id WHERE only = 1;
 END;
 
 CREATE TABLE people (                           -- people admitted in addition to the configuration's lists

@@ -40,7 +40,7 @@ const FROM_LOST_PAGES: &[&str] = &[
 /// Tables excluded from recovery. Grants must be given again. The index of the history, the vectors
 /// of memories, the sums of usage and the last numbers are made anew. Events and failed requests
 /// describe the past only.
-const NOT_RECOVERED: [&str; 10] = [
+const NOT_RECOVERED: [&str; 11] = [
     "meta",
     "events",
     "failed_requests",
@@ -50,6 +50,7 @@ const NOT_RECOVERED: [&str; 10] = [
     "last_numbers",
     "memory_vectors",
     "usage_days",
+    "usage_mark",
     "usage_sessions",
 ];
 

@@ -22,6 +22,7 @@ pub(super) fn repair_references(db: Db<'_>, tables: &mut [SavedTable]) -> Result
     run_all(&MADE_AGAIN, &mut repairs)?;
     drop_lost_references(db, tables, &mut repairs)?;
     run_all(&SETTLED, &mut repairs)?;
+    FORGOTTEN_SUMS.iter().try_for_each(|sql| run(db, sql).map(drop))?;
     for table in tables {
         let rows =
             db.query_one(&format!("SELECT count(*) FROM \"{}\"", table.name), (), |row| {
@@ -43,6 +44,13 @@ fn run(db: Db<'_>, sql: &str) -> Result<usize> {
 const SHORT_IDS: &str = "UPDATE sessions SET short_id = numbered.short_id \
     FROM (SELECT id, row_number() OVER (ORDER BY id) AS short_id FROM sessions) AS numbered \
     WHERE numbered.id = sessions.id";
+
+/// The sums of the usage begin anew: rows were added in any order, and some were removed.
+const FORGOTTEN_SUMS: [&str; 3] = [
+    "DELETE FROM usage_days",
+    "DELETE FROM usage_sessions",
+    "UPDATE usage_mark SET usage = 0 WHERE only = 1",
+];
 
 /// Lost rows that can be recreated from rows that refer to them.
 const MADE_AGAIN: [(&str, &str); 3] = [

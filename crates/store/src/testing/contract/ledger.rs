@@ -241,6 +241,40 @@ pub async fn new_begins_a_new_usage_sum_for_its_session(backend: &impl Backend) 
     assert_eq!(spending(&world, None, &a).await.session, total(1, 7));
 }
 
+/// A backend may keep sums of older answers. They are exact after each answer, and `/new` begins anew in
+/// the middle of them.
+pub async fn spent_is_exact_after_each_of_many_answers(backend: &impl Backend) {
+    let mut world = World::new(backend).await;
+    let (a, b) = (session("a"), session("b"));
+    for session in [&a, &b] {
+        world.say(session, session.as_str()).await;
+    }
+    let [mut of_a, mut of_b, mut of_day] = [Total::default(); 3];
+    for number in 1..=50 {
+        let used = if number % 5 == 0 { spent("local", None) } else { spent("m", Some(number)) };
+        let one = match used.cost {
+            Some(cost) => total(1, cost.0),
+            None => Total { unpriced: 110, ..total(1, 0) },
+        };
+        let is_a = number % 3 > 0;
+        record(&world, None, if is_a { &a } else { &b }, &[used]).await;
+        let sum = if is_a { &mut of_a } else { &mut of_b };
+        (*sum, of_day) = (*sum + one, of_day + one);
+        if number == 23 {
+            let (forget, reply) = (world.command(&a, "/new").await, CommandReply::default());
+            world.ports.inbox.settle_command(forget, &CommandAction::Forget, &reply).await.unwrap();
+            of_a = Total::default();
+        }
+        if number == 37 {
+            world = world.restart().await;
+        }
+        for (session, of_session) in [(&a, of_a), (&b, of_b)] {
+            let found = spending(&world, None, session).await;
+            assert_eq!((found.session, found.day), (of_session, of_day), "{session} {number}");
+        }
+    }
+}
+
 /// Usage can be listed by model and by session, most expensive first, and by day.
 pub async fn usage_lists_totals_by_model_session_and_day(backend: &impl Backend) {
     let world = World::new(backend).await;

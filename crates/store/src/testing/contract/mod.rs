@@ -303,6 +303,7 @@ rules! {
         spent_counts_tokens_without_a_price_apart
         spent_counts_the_usage_of_a_child_for_its_root
         new_begins_a_new_usage_sum_for_its_session
+        spent_is_exact_after_each_of_many_answers
         usage_lists_totals_by_model_session_and_day;
     memories:
         search_memories_matches_any_word_best_first
