@@ -1,8 +1,9 @@
 //! Checks that a `-wal` belongs to the database beside it. SQLite itself applies the pages of any
 //! `-wal` that it finds.
 //!
-//! Every transaction increments `meta.commits`. The first and the last value in a `-wal` tell to
-//! which state of which database its transactions were added.
+//! The first transaction of each `-wal` increments `meta.commits`, and so do all that add no event
+//! (`wal_begin.rs`). The first and the last value in a `-wal` tell to which state of which database its
+//! transactions were added.
 
 use std::io;
 use std::path::Path;
@@ -20,7 +21,7 @@ pub(crate) struct DatabaseMeta {
     /// Id before the last roll-back.
     was: Option<String>,
     pub(crate) epoch: i64,
-    /// Number of transactions so far.
+    /// Number of transactions that have written this row.
     pub(crate) commits: i64,
     /// `true` while the database is open for writing, and after a crash.
     pub(crate) in_use: bool,

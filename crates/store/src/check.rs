@@ -18,6 +18,7 @@ use crate::binding::WalState;
 use crate::connect::read_only;
 use crate::damage;
 use crate::last::{LastTransaction, PageState, SharedPageState};
+use crate::rows::events::POSITION;
 use crate::schema;
 use crate::tx::{Db, Result};
 use crate::writer::LogWriter;
@@ -53,7 +54,7 @@ pub(crate) struct CheckFacts<'a> {
     pub(crate) is_older: bool,
     /// `true` if a marker says that the database was damaged.
     pub(crate) has_marker: bool,
-    /// `id`, `commits` and `in_use` of the table `meta`; `None` if they cannot be read.
+    /// The id, the position and `in_use` of the log; `None` if they cannot be read.
     pub(crate) meta: Option<(&'a str, i64, bool)>,
 }
 
@@ -77,10 +78,10 @@ impl CheckFacts<'_> {
 
     /// Returns `true` if the last process has moved its last transaction into the database.
     fn was_closed(&self) -> bool {
-        let (Some(last), Some((id, commits, in_use))) = (self.last, self.meta) else {
+        let (Some(last), Some((id, position, in_use))) = (self.last, self.meta) else {
             return false;
         };
-        let fits = last.id == id && last.commits == commits;
+        let fits = last.id == id && last.position == position;
         fits && !in_use && self.beside == WalState::Nothing
     }
 }
@@ -93,7 +94,8 @@ pub(crate) fn find_needed_check(
     holder: LogHolder,
 ) -> Result<NeededCheck> {
     let version: i64 = db.query_one("PRAGMA user_version", (), |row| row.get(0))?;
-    let meta = db.query_one("SELECT id, commits, in_use FROM meta", (), |row| {
+    let sql = format!("SELECT id, {POSITION}, in_use FROM meta");
+    let meta = db.query_one(&sql, (), |row| {
         Ok((row.get::<_, String>(0)?, row.get(1)?, row.get::<_, i64>(2)? != 0))
     });
     let meta = meta.ok();
@@ -104,7 +106,7 @@ pub(crate) fn find_needed_check(
         holder,
         is_older: usize::try_from(version).is_ok_and(|version| version < schema::newest_version()),
         has_marker: damage::has_marker(db.path),
-        meta: meta.as_ref().map(|(id, commits, in_use)| (id.as_str(), *commits, *in_use)),
+        meta: meta.as_ref().map(|(id, position, in_use)| (id.as_str(), *position, *in_use)),
     };
     Ok(facts.needed_check())
 }

@@ -4,7 +4,7 @@ use super::*;
 
 fn last(pages: PageState) -> LastTransaction {
     let (id, boot) = ("a".to_owned(), String::new());
-    LastTransaction { id, epoch: 1, commits: 7, synced: 7, at: Timestamp(0), boot, pages }
+    LastTransaction { id, epoch: 1, position: 7, synced: 7, at: Timestamp(0), boot, pages }
 }
 
 #[test]

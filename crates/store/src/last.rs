@@ -1,11 +1,14 @@
-//! The `-last` file beside the database, which records the last transaction. A database with fewer
-//! transactions has lost some: its `-wal` was deleted or cut, or an older copy was put in its
-//! place.
+//! The `-last` file beside the database, which records the position of the log behind the last
+//! transaction. A database with a lower position has lost transactions: its `-wal` was deleted or cut,
+//! or an older copy was put in its place.
+//!
+//! The *position* of a log is the number of its newest event, plus the number of transactions that have
+//! written `meta`. Each transaction that changes rows raises it: it adds an event, or writes `meta`.
 //!
 //! The file is written after each transaction without syncing, which costs one system call. It is
 //! exact after a crash of the daemon. A power failure may lose the newest transactions without
-//! damage, so then only the synced ones count. The file may record fewer transactions than there
-//! are, but never more.
+//! damage, so then only the synced ones count. The file may record a lower position than that of the
+//! log, but never a higher one.
 
 use std::fs::{self, File};
 use std::io;
@@ -77,9 +80,9 @@ pub(crate) struct LastTransaction {
     /// Id of the database (`meta.id`).
     pub(crate) id: String,
     pub(crate) epoch: i64,
-    /// Number of transactions.
-    pub(crate) commits: i64,
-    /// Number of transactions that are synced to disk.
+    /// Position of the log behind it.
+    pub(crate) position: i64,
+    /// Position up to which the log is synced to disk.
     pub(crate) synced: i64,
     /// Time of the last commit.
     pub(crate) at: Timestamp,
@@ -94,12 +97,12 @@ impl LastTransaction {
         let text = fs::read_to_string(with_suffix(database, SUFFIX)).ok()?;
         let mut words = text.trim_end().split(' ');
         let mut word = || words.next();
-        let (id, epoch, commits) = (word()?, word()?, word()?);
+        let (id, epoch, position) = (word()?, word()?, word()?);
         let (synced, at) = (word()?, word()?);
         Some(Self {
             id: id.to_owned(),
             epoch: epoch.parse().ok()?,
-            commits: commits.parse().ok()?,
+            position: position.parse().ok()?,
             synced: synced.parse().ok()?,
             at: Timestamp(at.parse().ok()?),
             boot: word().unwrap_or_default().to_owned(),
@@ -108,10 +111,10 @@ impl LastTransaction {
         })
     }
 
-    /// Returns the minimum number of transactions that the database must have.
-    pub(crate) fn expected_commits(&self) -> i64 {
+    /// Returns the lowest position that the database must have.
+    pub(crate) fn expected_position(&self) -> i64 {
         let survived = !self.boot.is_empty() && self.boot == boot_id();
-        if survived { self.commits } else { self.synced }
+        if survived { self.position } else { self.synced }
     }
 
     pub(crate) fn remove_file(database: &Path) -> io::Result<()> {
@@ -152,24 +155,19 @@ impl LastFile {
         self.pages.clone()
     }
 
-    /// Returns the number of the next transaction.
-    pub(crate) fn next(&self) -> i64 {
-        self.last.commits + 1
-    }
-
-    /// Records the commit of the transaction that [`Self::next`] named.
-    pub(crate) fn note_commit(&mut self, synced: bool, at: Timestamp) {
-        self.last.commits += 1;
+    /// Records the commit of a transaction, behind which the log has this position.
+    pub(crate) fn note_commit(&mut self, position: i64, synced: bool, at: Timestamp) {
+        self.last.position = position;
         self.last.at = at;
         if synced {
-            self.last.synced = self.last.commits;
+            self.last.synced = position;
         }
         self.write_note();
     }
 
     /// Records that all transactions are synced.
     pub(crate) fn note_synced(&mut self) {
-        self.last.synced = self.last.commits;
+        self.last.synced = self.last.position;
         self.write_note();
     }
 
@@ -189,9 +187,9 @@ impl LastFile {
     }
 
     fn write(&self) -> io::Result<()> {
-        let LastTransaction { id, epoch, commits, synced, at, boot, .. } = &self.last;
+        let LastTransaction { id, epoch, position, synced, at, boot, .. } = &self.last;
         let pages = self.pages.get().as_word();
-        let line = format!("{id} {epoch} {commits} {synced} {} {boot} {pages}", at.0);
+        let line = format!("{id} {epoch} {position} {synced} {} {boot} {pages}", at.0);
         let padded = format!("{line:<width$}\n", width = LENGTH - 1);
         self.file.write_all_at(padded.as_bytes(), 0)
     }

@@ -5,7 +5,7 @@ use super::*;
 fn last(boot: &str) -> LastTransaction {
     let (id, boot) = ("a".repeat(32), boot.to_owned());
     let (at, pages) = (Timestamp(1_767_225_600_000), PageState::Checked);
-    LastTransaction { id, epoch: 3, commits: 1_000_000, synced: 7, at, boot, pages }
+    LastTransaction { id, epoch: 3, position: 1_000_000, synced: 7, at, boot, pages }
 }
 
 #[test]
@@ -15,16 +15,17 @@ fn last_read_returns_the_written_note_and_ignores_a_damaged_one() {
     assert_eq!(LastTransaction::read(&database), None);
     let mut file = LastFile::begin_file(&database, last("boot")).unwrap();
     assert_eq!(LastTransaction::read(&database), Some(last("boot")));
-    file.note_commit(false, Timestamp(5));
+    file.note_commit(1_000_001, false, Timestamp(5));
     let found = LastTransaction::read(&database).unwrap();
-    assert_eq!((found.commits, found.synced, found.at), (1_000_001, 7, Timestamp(5)));
-    file.note_commit(true, Timestamp(6));
+    assert_eq!((found.position, found.synced, found.at), (1_000_001, 7, Timestamp(5)));
+    file.note_commit(1_000_002, true, Timestamp(6));
     assert_eq!(LastTransaction::read(&database).unwrap().synced, 1_000_002);
     // A shorter text must overwrite all of a longer one.
-    LastFile::begin_file(&database, LastTransaction { commits: 1, synced: 1, ..last("") }).unwrap();
+    LastFile::begin_file(&database, LastTransaction { position: 1, synced: 1, ..last("") })
+        .unwrap();
     assert_eq!(
         LastTransaction::read(&database),
-        Some(LastTransaction { commits: 1, synced: 1, ..last("") })
+        Some(LastTransaction { position: 1, synced: 1, ..last("") })
     );
     for pages in [PageState::Unchecked, PageState::Suspect, PageState::Checked] {
         file.page_state().set_state(pages);
@@ -47,7 +48,7 @@ fn last_read_returns_the_written_note_and_ignores_a_damaged_one() {
 
 #[test]
 fn last_expected_counts_only_synced_transactions_after_another_boot() {
-    assert_eq!(last("another").expected_commits(), 7);
-    assert_eq!(last("").expected_commits(), 7, "a system without a boot id");
-    assert_eq!(last(&boot_id()).expected_commits(), 1_000_000);
+    assert_eq!(last("another").expected_position(), 7);
+    assert_eq!(last("").expected_position(), 7, "a system without a boot id");
+    assert_eq!(last(&boot_id()).expected_position(), 1_000_000);
 }

@@ -94,6 +94,7 @@ mod tx;
 mod undelivered;
 mod vectors;
 mod waits;
+mod wal_begin;
 mod withdraw;
 mod words;
 mod writer;

@@ -12,6 +12,7 @@ use crate::binding::WalState;
 use crate::damage::format_date;
 use crate::distrust::{EndedWork, RolledBack, distrust_log};
 use crate::last::LastTransaction;
+use crate::rows::events::POSITION;
 use crate::tx::{ChangeMarks, Db, Result, Tx};
 
 /// Maximum lag of a platform's clock behind ours.
@@ -27,15 +28,15 @@ pub(crate) fn find_missing(
     struct MetaRow {
         id: String,
         was: Option<String>,
-        commits: i64,
+        position: i64,
         in_use: bool,
         copied_at: Option<i64>,
     }
-    let columns = "SELECT id, was, commits, in_use, copied_at FROM meta";
-    let MetaRow { id, was, commits, in_use, copied_at } = db.query_one(columns, (), |row| {
-        let (id, was, commits) = (row.get("id")?, row.get("was")?, row.get("commits")?);
+    let columns = format!("SELECT id, was, {POSITION} AS position, in_use, copied_at FROM meta");
+    let MetaRow { id, was, position, in_use, copied_at } = db.query_one(&columns, (), |row| {
+        let (id, was, position) = (row.get("id")?, row.get("was")?, row.get("position")?);
         let (in_use, copied_at) = (row.get("in_use")?, row.get("copied_at")?);
-        Ok(MetaRow { id, was, commits, in_use, copied_at })
+        Ok(MetaRow { id, was, position, in_use, copied_at })
     })?;
     let (why, for_chats) = match last {
         _ if let Some(copied_at) = copied_at => {
@@ -49,10 +50,10 @@ pub(crate) fn find_missing(
             let why = format!("another log was used here before, until {date}");
             (why, format!("it was replaced by another one after {date}"))
         }
-        Some(last) if commits < last.expected_commits() => {
-            let (expected, date) = (last.expected_commits(), format_date(last.at));
+        Some(last) if position < last.expected_position() => {
+            let (expected, date) = (last.expected_position(), format_date(last.at));
             let why = format!(
-                "of {expected} transactions it has the first {commits}; the last was committed on {date}"
+                "of {expected} changes it has the first {position}; the last was committed on {date}"
             );
             (why, "its newest part was lost".to_owned())
         }

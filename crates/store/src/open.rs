@@ -60,8 +60,10 @@ use crate::past_cache::PastCache;
 use crate::precheck::{check_to_read, look_at_files};
 use crate::readers::ReaderPool;
 use crate::recover::recover_work;
+use crate::rows::events::POSITION;
 use crate::rows::{events, owner_rules, stops};
 use crate::tx::{ChangeMarks, Db, Result, Tx};
+use crate::wal_begin::WalBegin;
 use crate::writer::{ChangeNotices, LogWriter, OpenDatabase, WriterParts};
 use crate::{Durability, LogHolder, OpenError, SqliteStore, migrate, schema};
 
@@ -138,7 +140,11 @@ impl SqliteStore {
         let OpenOptions { redactor, zone, .. } = options;
         let check = RunningCheck::new(needed, last.page_state());
         give_back(&connection, &path)?;
-        let opened = OpenDatabase { connection, database, epoch, last };
+        let wal = WalBegin::watch(&mut connection).map_err(|error| store_error(&path, &error))?;
+        let sql = "SELECT commits FROM meta";
+        let commits =
+            Db { connection: &connection, path: &path }.query_one(sql, (), |row| row.get(0))?;
+        let opened = OpenDatabase { connection, database, epoch, commits, last, wal };
         let db = Db { connection: &opened.connection, path: &path };
         let rules = Live::new(owner_rules::read_rules(db)?);
         let stop = Live::new(stops::read_stop(db)?);
@@ -375,14 +381,14 @@ fn begin_epoch(
         tracing::warn!(%error, "cannot checkpoint the log at the start; nothing is lost");
     }
     let epoch = tx.epoch;
-    let (id, commits) =
-        db.query_one("SELECT id, commits FROM meta", (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let sql = format!("SELECT id, {POSITION} FROM meta");
+    let (id, position) = db.query_one(&sql, (), |row| Ok((row.get(0)?, row.get(1)?)))?;
     let pages = match checked {
         NeededCheck::Header | NeededCheck::First => PageState::Checked,
         NeededCheck::Beside | NeededCheck::Skipped => PageState::Unchecked,
     };
-    let last =
-        LastTransaction { id, epoch, commits, synced: commits, at: now, boot: boot_id(), pages };
+    let (synced, boot) = (position, boot_id());
+    let last = LastTransaction { id, epoch, position, synced, at: now, boot, pages };
     let last = LastFile::begin_file(path, last).map_err(|error| unusable_path(path, error))?;
     Ok((epoch, last))
 }

@@ -26,6 +26,7 @@ use crate::last::{LastFile, LastTransaction, PageState, boot_id};
 use crate::missing::{roll_back, unsure_until};
 use crate::precheck::look_at_files;
 use crate::raw::RawPages;
+use crate::rows::events::POSITION;
 use crate::salvage::{SalvageReport, last_numbers, newest_damaged, salvage_log};
 use crate::tx::Db;
 use crate::{DirectoryLock, migrate, schema};
@@ -242,11 +243,12 @@ impl LogReplacement<'_> {
         let connection = open_unchanging(new)?;
         let db = Db { connection: &connection, path: new };
         let (at, boot) = (self.now, boot_id());
-        let last = db.query_one("SELECT id, epoch, commits FROM meta", (), |row| {
-            let commits = row.get("commits")?;
+        let sql = format!("SELECT id, epoch, {POSITION} AS position FROM meta");
+        let last = db.query_one(&sql, (), |row| {
+            let position = row.get("position")?;
             let (id, epoch) = (row.get("id")?, row.get("epoch")?);
             let pages = PageState::Unchecked;
-            Ok(LastTransaction { id, epoch, commits, synced: commits, at, boot, pages })
+            Ok(LastTransaction { id, epoch, position, synced: position, at, boot, pages })
         })?;
         Ok(last)
     }

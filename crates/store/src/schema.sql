@@ -7,7 +7,7 @@ CREATE TABLE meta (
     epoch INTEGER NOT NULL,                     -- number of starts; every write transaction checks it
     id    TEXT,                                 -- random identity of this database
     was   TEXT,                                 -- id before the last roll-back
-    commits INTEGER NOT NULL DEFAULT 0,         -- number of transactions; shows whether a -wal belongs to this file
+    commits INTEGER NOT NULL DEFAULT 0,         -- of this row; the first of a -wal shows whether it belongs to this file
     in_use INTEGER NOT NULL DEFAULT 0,          -- 1 while it is open for writing, and after a crash
     copied_at INTEGER,                          -- time of the `avocet backup` that made this copy; NULL: not a copy
     rolled_back_at INTEGER,                     -- time at which the loss of newer rows was found

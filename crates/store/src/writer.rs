@@ -10,9 +10,9 @@
 //!     BEGIN IMMEDIATE
 //!     check the epoch             a newer daemon has begun: `Fenced`
 //!     SAVEPOINT, write, RELEASE   for each write; its error rolls back this write alone
-//!     meta.commits + 1            if a row has changed
+//!     meta.commits + 1            if rows but no events were added, or if the -wal may begin anew
 //!     COMMIT
-//!     note the number of commits  in the file beside the database
+//!     note the position           in the file beside the database
 //!     tell the listeners, answer the callers
 //! ```
 //!
@@ -33,9 +33,9 @@
 //! **A caller that stops waiting** does not undo its write. Dropping the future of
 //! [`LogWriter::write`] only drops the answer.
 //!
-//! **The count of commits** is in the database and, after the commit, in a file beside it. The next
-//! start compares them, and so notices a database that an older copy has replaced. Batches that
-//! change no row are not counted.
+//! **The position of the log** grows with each batch that changes a row: by the events that it adds, or by
+//! `meta.commits`. After the commit, it is noted in a file beside the database. The next start compares
+//! them, and so notices a database that an older copy has replaced (`last.rs`, `wal_begin.rs`).
 //!
 //! Tests kill the process just before and just after `COMMIT`, by the name of the write.
 
@@ -64,6 +64,7 @@ use crate::last::LastFile;
 use crate::past_cache::PastCache;
 use crate::rows::{events, owner_rules, stops};
 use crate::tx::{ChangeMarks, Db, Result, Tx};
+use crate::wal_begin::WalBegin;
 
 /// Capacity of the queue; callers wait while it is full.
 const QUEUE: usize = 1024;
@@ -113,7 +114,11 @@ pub(crate) struct OpenDatabase {
     pub(crate) database: OpenFileIdentity,
     /// The epoch of this process.
     pub(crate) epoch: i64,
+    /// `meta.commits`.
+    pub(crate) commits: i64,
     pub(crate) last: LastFile,
+    /// The watch on its commits.
+    pub(crate) wal: WalBegin,
 }
 
 /// The parts that the writer shares with the rest of the program.
@@ -162,12 +167,14 @@ impl LogWriter {
         let (queue, orders) = flume::bounded(QUEUE);
         let last = Arc::<Mutex<LastExchanges>>::default();
         let lost = Arc::<LogLoss>::default();
-        let OpenDatabase { connection, database, epoch, last: last_file } = opened;
+        let OpenDatabase { connection, database, epoch, commits, last: last_file, wal } = opened;
         let mut thread = WriterThread {
             connection,
             database,
             epoch,
+            commits,
             last_file,
+            wal,
             parts,
             synchronous: None,
             last: last.clone(),
@@ -233,7 +240,10 @@ struct WriterThread {
     connection: Connection,
     database: OpenFileIdentity,
     epoch: i64,
+    /// `meta.commits`.
+    commits: i64,
     last_file: LastFile,
+    wal: WalBegin,
     parts: WriterParts,
     /// The current value of `PRAGMA synchronous`; `None` before the first transaction.
     synchronous: Option<Durability>,
@@ -350,16 +360,23 @@ impl WriterThread {
             }
         }
         let counts = self.connection.total_changes() != before;
+        let known_event = *self.parts.changed.newest_event.borrow();
+        let mut commits = self.commits;
         if counts {
-            tx.change_rows("UPDATE meta SET commits = ?1 WHERE only = 1", [self.last_file.next()])?;
-            events::set_times(&tx, *self.parts.changed.newest_event.borrow())?;
+            events::set_times(&tx, known_event)?;
+            if changed.newest_event.get().is_none() || self.wal.may_begin() {
+                commits += 1;
+                tx.change_rows("UPDATE meta SET commits = ?1 WHERE only = 1", [commits])?;
+            }
         }
         let rules = changed.rules.get().then(|| owner_rules::read_rules(db)).transpose()?;
         let stop = changed.stop.get().then(|| stops::read_stop(db)).transpose()?;
         batch.iter().for_each(|job| pass_fail_point(job.name(), FailMoment::Before));
         self.run_sql("COMMIT")?;
         if counts {
-            self.last_file.note_commit(synced, now);
+            self.commits = commits;
+            let position = commits + changed.newest_event.get().unwrap_or(known_event).0;
+            self.last_file.note_commit(position, synced, now);
         }
         if changed.past.get() {
             self.parts.pasts.clear();

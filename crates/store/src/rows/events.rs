@@ -10,6 +10,9 @@ use crate::tx::{Db, Result, Tx};
 pub(crate) const OF_SESSION: &str =
     "events.session IN (?3, (SELECT short_id FROM sessions WHERE id = ?3))";
 
+/// The position of the log, as an expression on its row of `meta` (`last.rs`).
+pub(crate) const POSITION: &str = "(commits + (SELECT id - 1 FROM next_events))";
+
 /// Returns the number of the newest event that was ever written; 0 if there was none.
 pub(crate) fn newest_event(db: Db<'_>) -> Result<EventSeq> {
     db.query_one("SELECT id - 1 FROM next_events", (), |row| row.get(0).map(EventSeq))

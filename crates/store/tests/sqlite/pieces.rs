@@ -179,10 +179,10 @@ async fn open_accepts_the_loss_of_unsynced_transactions_after_a_power_failure() 
     let logs = Logs::new().await;
     let last = String::from_utf8(logs.last.clone()).unwrap();
     let words: Vec<&str> = last.split_whitespace().collect();
-    let [id, epoch, commits, _, at, _, _] = words[..] else { panic!("{last}") };
-    // All transactions since the start are unsynced.
-    let synced = commits.parse::<i64>().unwrap() - 3;
-    let note = format!("{id} {epoch} {commits} {synced} {at} another-boot\n");
+    let [id, epoch, position, _, at, _, _] = words[..] else { panic!("{last}") };
+    // All transactions since the start are unsynced: three events, and the first one of the -wal.
+    let synced = position.parse::<i64>().unwrap() - 4;
+    let note = format!("{id} {epoch} {position} {synced} {at} another-boot\n");
     let cut = |bytes: usize| {
         let directory = logs.lay_out([FileOrigin::Now; 3]);
         let wal = directory.path().join("avocet.db-wal");
@@ -197,7 +197,7 @@ async fn open_accepts_the_loss_of_unsynced_transactions_after_a_power_failure() 
     }
     let table = [
         ("in the same boot", logs.last.clone()),
-        ("synced", note.replace(&synced.to_string(), commits).into()),
+        ("synced", note.replace(&format!(" {synced} "), &format!(" {position} ")).into()),
     ];
     for (name, last) in table {
         let directory = cut(whole - 1);
@@ -217,8 +217,40 @@ async fn open_reports_a_broken_wal_frame_before_others_as_damage() {
     bytes[middle] ^= 1;
     fs::write(&wal, &bytes).unwrap();
     let refused = open(directory.path()).await.unwrap_err().to_string();
-    for words in ["is damaged (of ", "transactions it has the first", "a frame of its -wal"] {
+    for words in ["is damaged (of ", "changes it has the first", "a frame of its -wal"] {
         assert!(refused.contains(words), "{words:?} is not in: {refused}");
+    }
+}
+
+/// Most transactions leave `meta` alone, but the first one of each `-wal` writes it.
+#[tokio::test]
+async fn open_refuses_a_wal_that_began_after_a_checkpoint_beside_an_older_database() {
+    let directory = TempDir::new().unwrap();
+    let store = open(directory.path()).await.unwrap();
+    let [database, wal] = ["", "-wal"].map(|end| directory.path().join(format!("{DATABASE}{end}")));
+    let salt = || fs::read(&wal).unwrap()[16..24].to_vec();
+    let (mut number, mut kept) = (0, Vec::new());
+    while kept.len() < 3 {
+        let before = salt();
+        number += 1;
+        accept(&store, &number.to_string()).await.unwrap();
+        if salt() != before {
+            // Several transactions into each `-wal`.
+            for _ in 0..5 {
+                number += 1;
+                accept(&store, &number.to_string()).await.unwrap();
+            }
+            kept.push([&database, &wal].map(|file| fs::read(file).unwrap()));
+        }
+    }
+    let last = fs::read(directory.path().join("avocet.db-last")).unwrap();
+    for (database, wal) in [(0, 1), (0, 2), (1, 2), (1, 0), (2, 0), (2, 1), (2, 2)] {
+        let other = TempDir::new().unwrap();
+        fs::write(other.path().join(DATABASE), &kept[database][0]).unwrap();
+        fs::write(other.path().join("avocet.db-wal"), &kept[wal][1]).unwrap();
+        fs::write(other.path().join("avocet.db-last"), &last).unwrap();
+        let expected = if database == wal { Start::Whole(number) } else { Start::Damaged };
+        assert_eq!(start(other.path()).await, expected, "database {database}, -wal {wal}");
     }
 }
 
