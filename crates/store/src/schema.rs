@@ -63,7 +63,7 @@ pub(crate) fn newest_version() -> usize {
 pub(crate) const APPLICATION_ID: i32 = 0x4156_4F43;
 
 /// Bytes of a page of a new database. A transaction writes each changed page as a whole, and a turn
-/// changes a few bytes in each of 38 pages. With SQLite's 4,096 bytes, it writes four times as
+/// changes a few bytes in each of 27 pages. With SQLite's 4,096 bytes, it writes four times as
 /// much.
 pub(crate) const PAGE_BYTES: u32 = 1024;
 
