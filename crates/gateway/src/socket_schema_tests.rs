@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use avocet_methods::{METHODS, NoParams, SocketMethod, with_all_methods};
+use avocet_methods::{NoParams, SocketMethod, with_all_methods};
 use avocet_protocol::turn::TurnEvent;
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
@@ -14,35 +14,34 @@ use crate::schema_tests::{Types, assert_is_fresh};
 use crate::wire::RpcError;
 use crate::{DeliveryChunk, EventBatch, FilePiece, HealthReport};
 
-/// Returns `true` if a request of the method may leave the parameters out.
-fn needs_no_params<M: SocketMethod>() -> bool {
-    M::PARAMS_ARE_OPTIONAL && serde_json::from_value::<M::Params>(json!({})).is_ok()
+/// Describes the two sides of a call of the method; `None` if the libraries do not have it.
+fn describe_sides<M: SocketMethod>(types: &mut Types) -> Option<Value> {
+    if !M::IS_IN_LIBRARIES {
+        return None;
+    }
+    let (nothing, mut params) = (types.sent::<NoParams>(), types.sent::<M::Params>());
+    let result = types.received::<M::Answer>();
+    if params == nothing {
+        return Some(json!({ "result": result }));
+    }
+    if M::PARAMS_ARE_OPTIONAL && serde_json::from_value::<M::Params>(json!({})).is_ok() {
+        params["x-optional"] = json!(true);
+    }
+    Some(json!({ "params": params, "result": result }))
 }
 
-macro_rules! all_that_need_no_params {
+type DescribeSides = fn(&mut Types) -> Option<Value>;
+
+macro_rules! sides {
     ($($method:ident: $place:ident,)*) => {
-        [$((avocet_methods::$method::NAME, needs_no_params::<avocet_methods::$method>())),*]
+        [$((avocet_methods::$method::NAME, describe_sides::<avocet_methods::$method>)),*]
     };
 }
 
 fn methods_of_the_libraries(types: &mut Types) -> Map<String, Value> {
-    let without_params = BTreeMap::from(with_all_methods!(all_that_need_no_params));
-    let nothing = types.sent::<NoParams>();
-    let mut methods = Map::new();
-    for method in METHODS.iter().filter(|method| method.is_in_libraries) {
-        let mut params = (method.params)(&mut types.sent).to_value();
-        let result = (method.answer)(&mut types.received).to_value();
-        let sides = if params == nothing {
-            json!({ "result": result })
-        } else {
-            if without_params[method.name] {
-                params["x-optional"] = json!(true);
-            }
-            json!({ "params": params, "result": result })
-        };
-        methods.insert(method.name.to_owned(), sides);
-    }
-    methods
+    let methods: &[(&str, DescribeSides)] = &with_all_methods!(sides);
+    let sides = methods.iter().map(|(name, describe)| ((*name).to_owned(), describe(types)));
+    sides.filter_map(|(name, sides)| Some((name, sides?))).collect()
 }
 
 fn schema() -> Value {

@@ -2,8 +2,6 @@
 //! of turn events, and the daemon's health. Every request passes the host and origin check, then the
 //! token check, before a route sees it.
 
-#![expect(unused_qualifications, reason = "utoipa repeats the types of parameters with a path")]
-
 mod bad_key;
 mod body_pieces;
 mod caller;
@@ -16,7 +14,6 @@ mod guard;
 mod hooks;
 mod input;
 mod mcp;
-mod method_schemas;
 mod metrics;
 mod on_demand;
 mod openai;

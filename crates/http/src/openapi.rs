@@ -1,157 +1,36 @@
-//! The OpenAPI 3.1 document, made from the handlers.
+//! `/openapi.json`: the OpenAPI 3.1 document.
+//!
+//! The document is a file, so that the program carries its text only. A test makes it from the handlers,
+//! and fails if the file differs:
+//!
+//! ```text
+//! utoipa::path on each handler -> from_handlers.rs -> openapi.json -> document()
+//! types of the methods         -> method_schemas.rs --^
+//! ```
+//!
+//! These attributes, and both modules, exist in tests only. `UPDATE_SCHEMAS=1 tests/run -p avocet-http openapi`
+//! writes the file.
 
-use std::collections::BTreeMap;
+#[cfg(test)]
+mod from_handlers;
+#[cfg(test)]
+mod method_schemas;
 
-use axum::Json;
-use serde_json::Value;
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{ContentBuilder, RefOr, ResponseBuilder};
-use utoipa::{IntoResponses, Modify, OpenApi, ToSchema};
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
 
-use crate::hooks;
-use crate::method_schemas::add_method_schemas;
-use crate::openai::error::{ErrorBody, ErrorObject};
-use crate::openai::files::FileOrder;
-use crate::openai::{chat, files as uploaded, models, responses, stored};
-use crate::problem::Problem;
-use crate::routes::{
-    approvals, config, dead_letters, events, files, health, jobs, memories, messages, schedules,
-    sessions, status, web,
-};
+#[cfg(test)]
+pub(crate) use from_handlers::document_of_handlers;
 
-#[derive(OpenApi)]
-#[openapi(
-    info(title = "Avocet", description = "The methods of the daemon for programs that speak HTTP."),
-    paths(
-        approvals::decide,
-        approvals::list,
-        chat::complete,
-        config::check,
-        config::form,
-        config::save,
-        config::show,
-        dead_letters::discard,
-        dead_letters::list,
-        dead_letters::retry,
-        dead_letters::show,
-        document,
-        events::list,
-        events::stream,
-        events::trace,
-        uploaded::read_content,
-        uploaded::list_files,
-        uploaded::remove_file,
-        uploaded::show_file,
-        files::of_message,
-        files::of_reply,
-        files::upload,
-        health::healthz,
-        hooks::receive,
-        health::metrics,
-        health::readyz,
-        jobs::cancel,
-        jobs::list,
-        jobs::show,
-        jobs::submit,
-        memories::add,
-        memories::changes,
-        memories::forget,
-        memories::list,
-        memories::show,
-        memories::undo,
-        models::list,
-        models::show,
-        messages::publish,
-        messages::send,
-        messages::show,
-        responses::create,
-        schedules::add,
-        schedules::list,
-        schedules::pause,
-        schedules::remove,
-        schedules::resume,
-        schedules::run,
-        schedules::show,
-        sessions::branch,
-        sessions::change,
-        sessions::list,
-        sessions::options,
-        sessions::remove,
-        sessions::search,
-        sessions::set_option,
-        sessions::sent,
-        sessions::show,
-        sessions::stream,
-        status::status,
-        status::usage,
-        stored::remove_response,
-        stored::show_response,
-        web::login,
-        web::list_browsers,
-        web::sign_out,
-    ),
-    components(schemas(Problem, ErrorBody, ErrorObject, FileOrder)),
-    security(("token" = [])),
-    modifiers(&TokenScheme, &OperationNames),
-)]
-struct ApiDocument;
-
-struct TokenScheme;
-
-impl Modify for TokenScheme {
-    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
-        let scheme = HttpBuilder::new()
-            .scheme(HttpAuthScheme::Bearer)
-            .description(Some("A token of [http.tokens.NAME], or of the web console"))
-            .build();
-        let components = openapi.components.get_or_insert_default();
-        components.add_security_scheme("token", SecurityScheme::Http(scheme));
-    }
-}
-
-/// Makes the names of operations unique: a handler's name is unique within its tag only.
-struct OperationNames;
-
-impl Modify for OperationNames {
-    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
-        for item in openapi.paths.paths.values_mut() {
-            let operations = [&mut item.get, &mut item.post, &mut item.put, &mut item.delete];
-            for operation in operations.into_iter().flatten() {
-                let tag = operation.tags.iter().flatten().next().cloned().unwrap_or_default();
-                let name = operation.operation_id.take().unwrap_or_default();
-                operation.operation_id = Some(format!("{}_{name}", tag.replace(' ', "_")));
-            }
-        }
-    }
-}
-
-impl IntoResponses for Problem {
-    /// Any other status is an error.
-    fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
-        let schema = utoipa::openapi::Ref::from_schema_name(Self::name());
-        let content = ContentBuilder::new().schema(Some(schema)).build();
-        let response = ResponseBuilder::new()
-            .description("An error (RFC 9457)")
-            .content("application/problem+json", content)
-            .build();
-        [("default".to_owned(), response.into())].into()
-    }
-}
+/// The document as JSON: each operation and each schema has a line.
+pub(crate) const DOCUMENT: &str = include_str!("openapi.json");
 
 // The body stays a plain object: the OpenAPI specification describes it.
 /// Show this document.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/openapi.json", tag = "operation",
-    responses((status = 200, description = "The OpenAPI document", body = Object), Problem),
-)]
-pub(crate) async fn document() -> Json<Value> {
-    Json(as_json())
-}
-
-/// Returns the document.
-pub(crate) fn as_json() -> Value {
-    // The document consists of texts and maps, so it can always be serialised.
-    let mut document = serde_json::to_value(ApiDocument::openapi()).unwrap_or_default();
-    add_method_schemas(&mut document);
-    document
+    responses((status = 200, description = "The OpenAPI document", body = Object), crate::problem::Problem),
+))]
+pub(crate) async fn document() -> impl IntoResponse {
+    ([(CONTENT_TYPE, "application/json")], DOCUMENT)
 }

@@ -6,10 +6,10 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Value, json};
-use utoipa::ToSchema;
 
 /// An error (RFC 9457).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Problem {
     /// The kind of error, as a stable name.
     #[serde(rename = "type")]
@@ -22,7 +22,7 @@ pub(crate) struct Problem {
     pub(crate) detail: String,
     /// The same error for clients of OpenAI's APIs, in answers of the checks in front of all paths.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>, nullable = false)]
+    #[cfg_attr(test, schema(value_type = Option<Object>, nullable = false))]
     pub(crate) error: Option<Box<Value>>,
 }
 

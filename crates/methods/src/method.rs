@@ -19,7 +19,7 @@
 //! HTTP, MCP and the client libraries.
 
 use avocet_protocol::access::ClientRole;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Deserializer, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
@@ -105,12 +105,6 @@ pub struct MethodDescription {
     pub enters_message: bool,
     /// `true` if it needs no rights.
     pub is_open_to_all: bool,
-    /// `true` if the client libraries have its types.
-    pub is_in_libraries: bool,
-    /// The schema of the parameters.
-    pub params: fn(&mut SchemaGenerator) -> Schema,
-    /// The schema of the answer.
-    pub answer: fn(&mut SchemaGenerator) -> Schema,
 }
 
 impl MethodDescription {
@@ -123,9 +117,6 @@ impl MethodDescription {
             touches: M::TOUCHES,
             enters_message: M::ENTERS_MESSAGE,
             is_open_to_all: M::IS_OPEN_TO_ALL,
-            is_in_libraries: M::IS_IN_LIBRARIES,
-            params: SchemaGenerator::subschema_for::<M::Params>,
-            answer: SchemaGenerator::subschema_for::<M::Answer>,
         }
     }
 }

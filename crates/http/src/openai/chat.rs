@@ -9,7 +9,6 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
 use super::chat_reply::ChatReply;
 use super::conversation::{ApiSession, NamedConversation};
@@ -26,23 +25,24 @@ use crate::problem::Problem;
 use crate::state::HttpState;
 
 /// The parameters that have an effect. Others are listed in the book.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct ChatRequest {
     /// The last one is the user's, or the result of a call.
-    #[schema(value_type = Vec<Object>, min_items = 1, example = json!([{ "role": "user", "content": "count to 1" }]))]
+    #[cfg_attr(test, schema(value_type = Vec<Object>, min_items = 1, example = json!([{ "role": "user", "content": "count to 1" }])))]
     messages: Vec<ApiItem>,
     /// `avocet`, or the name of a profile.
     model: Option<String>,
     stream: Option<bool>,
-    #[schema(value_type = Option<Object>)]
+    #[cfg_attr(test, schema(value_type = Option<Object>))]
     stream_options: Option<StreamOptions>,
     /// Continues the conversation of this user.
     user: Option<String>,
-    #[schema(value_type = Option<Vec<Object>>)]
+    #[cfg_attr(test, schema(value_type = Option<Vec<Object>>))]
     tools: Option<Vec<ApiTool>>,
-    #[schema(value_type = Option<Object>)]
+    #[cfg_attr(test, schema(value_type = Option<Object>))]
     tool_choice: Option<Value>,
-    #[schema(value_type = Option<Object>)]
+    #[cfg_attr(test, schema(value_type = Option<Object>))]
     response_format: Option<Value>,
 }
 
@@ -54,7 +54,7 @@ struct StreamOptions {
 
 /// Ask the agent as OpenAI's API "Chat Completions" does. The conversation is that of the header
 /// `X-Avocet-Session` or of `user`; else it is the request's own, with the messages of the request.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     post, path = "/v1/chat/completions", tag = "openai", request_body = ChatRequest,
     params(
         ("X-Avocet-Session" = Option<String>, Header, description = "The session. Default: one for `user`, else one for the request"),
@@ -64,7 +64,7 @@ struct StreamOptions {
         (status = 200, description = "The reply; with `stream`, as server-sent events", content((Object = "application/json"), (Object = "text/event-stream"))),
         OpenAiError,
     ),
-)]
+))]
 pub(crate) async fn complete(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,

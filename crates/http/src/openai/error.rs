@@ -1,15 +1,11 @@
 //! Errors in the form that OpenAI's clients read.
 
-use std::collections::BTreeMap;
-
 use avocet_protocol::turn::{FailureCode, TurnFailure};
 use axum::Json;
 use axum::http::StatusCode;
 use axum::http::header::{HeaderValue, RETRY_AFTER};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
-use utoipa::openapi::{ContentBuilder, RefOr, ResponseBuilder};
-use utoipa::{IntoResponses, ToSchema};
 
 use crate::problem::Problem;
 
@@ -115,45 +111,6 @@ fn status_of(failure: &TurnFailure) -> (StatusCode, &'static str) {
         | FailureCode::Refused
         | FailureCode::LimitReached
         | FailureCode::Internal => TURN_FAILED,
-    }
-}
-
-/// The body of an error, as OpenAI's clients read it.
-#[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "only its schema is used; the body is made from a problem")]
-pub(crate) struct ErrorBody {
-    error: ErrorObject,
-}
-
-/// An error, as OpenAI's clients read it.
-#[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "only its schema is used; the object is made from a problem")]
-pub(crate) struct ErrorObject {
-    /// The fault of this request, and its correction.
-    message: String,
-    /// The kind of error, such as `invalid_request_error`.
-    #[schema(rename = "type")]
-    kind: String,
-    /// The parameter at fault.
-    #[schema(required)]
-    param: Option<String>,
-    /// The error as a stable name.
-    code: String,
-}
-
-impl IntoResponses for OpenAiError {
-    /// Any other status is an error. The checks in front of all paths answer with a [`Problem`].
-    fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
-        let problem = utoipa::openapi::Ref::from_schema_name(Problem::name());
-        let problem = ContentBuilder::new().schema(Some(problem)).build();
-        let error = utoipa::openapi::Ref::from_schema_name(ErrorBody::name());
-        let error = ContentBuilder::new().schema(Some(error)).build();
-        let response = ResponseBuilder::new()
-            .description("An object with the key `error`, or a problem (RFC 9457)")
-            .content("application/json", error)
-            .content("application/problem+json", problem)
-            .build();
-        [("default".to_owned(), response.into())].into()
     }
 }
 

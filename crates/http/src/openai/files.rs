@@ -12,7 +12,6 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
 
 use super::error::OpenAiError;
 use crate::body_pieces::BodyPieces;
@@ -38,19 +37,21 @@ const MAX_MEDIA_TYPE: usize = 200;
 const PAGE: usize = 10_000;
 
 /// A form with a file, as the clients of OpenAI send it.
-#[derive(Debug, ToSchema)]
+#[cfg(test)]
+#[derive(Debug, utoipa::ToSchema)]
 #[expect(dead_code, reason = "only its schema is used; the form is read while it arrives")]
 pub(crate) struct FileForm {
     /// The bytes, with a name.
-    #[schema(value_type = String, format = Binary)]
+    #[cfg_attr(test, schema(value_type = String, format = Binary))]
     file: Vec<u8>,
     /// `user_data`, `assistants` or `vision`. Default: `user_data`.
-    #[schema(example = "user_data")]
+    #[cfg_attr(test, schema(example = "user_data"))]
     purpose: Option<String>,
 }
 
 /// A file of OpenAI's API.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct FileObject {
     id: String,
     object: &'static str,
@@ -66,7 +67,8 @@ pub(crate) struct FileObject {
 }
 
 /// A page of files.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct FilePage {
     object: &'static str,
     data: Vec<FileObject>,
@@ -77,7 +79,8 @@ pub(crate) struct FilePage {
 }
 
 /// A file that was deleted.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct DeletedFile {
     id: String,
     object: &'static str,
@@ -85,14 +88,14 @@ pub(crate) struct DeletedFile {
 }
 
 /// The choice of files for a list.
-#[derive(Debug, Default, Deserialize, IntoParams)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(test, derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub(crate) struct FileQuery {
     /// Only files with this purpose.
     purpose: Option<String>,
     /// The most files of the page, from 1 to 10,000. Default: 10,000.
-    #[param(minimum = 1, maximum = 10_000)]
+    #[cfg_attr(test, param(minimum = 1, maximum = 10_000))]
     limit: Option<usize>,
     /// `desc` for the newest first, `asc` for the oldest first. Default: `desc`.
     order: Option<FileOrder>,
@@ -101,7 +104,8 @@ pub(crate) struct FileQuery {
 }
 
 /// The order of files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FileOrder {
     Asc,
@@ -266,10 +270,10 @@ pub(crate) async fn find_file(
 }
 
 /// List the files of this token.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/files", tag = "openai", params(FileQuery),
     responses((status = 200, description = "A page of files", body = FilePage), OpenAiError),
-)]
+))]
 pub(crate) async fn list_files(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -306,11 +310,11 @@ fn page(mut files: Vec<ProgramFile>, query: &FileQuery) -> Result<FilePage, Open
 }
 
 /// Show a file.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/files/{id}", tag = "openai",
     params(("id" = String, Path, description = "The id, such as `file-0123456789abcdef0123456789abcdef`")),
     responses((status = 200, description = "The file", body = FileObject), OpenAiError),
-)]
+))]
 pub(crate) async fn show_file(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -320,14 +324,14 @@ pub(crate) async fn show_file(
 }
 
 /// Read the bytes of a file.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/files/{id}/content", tag = "openai",
     params(("id" = String, Path, description = "The id")),
     responses(
         (status = 200, description = "The bytes of the file", body = String, content_type = "application/octet-stream"),
         OpenAiError,
     ),
-)]
+))]
 pub(crate) async fn read_content(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -341,11 +345,11 @@ pub(crate) async fn read_content(
 }
 
 /// Delete a file. Messages that refer to it keep their own copies.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     delete, path = "/v1/files/{id}", tag = "openai",
     params(("id" = String, Path, description = "The id")),
     responses((status = 200, description = "The file is deleted", body = DeletedFile), OpenAiError),
-)]
+))]
 pub(crate) async fn remove_file(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,

@@ -6,7 +6,6 @@ use avocet_protocol::access::ClientRole;
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::error::OpenAiError;
 use crate::caller::HttpCaller;
@@ -17,7 +16,8 @@ use crate::state::HttpState;
 pub(crate) const AGENT: &str = "avocet";
 
 /// A model of OpenAI's API.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct ModelObject {
     /// `avocet`, or the name of a profile.
     id: String,
@@ -28,7 +28,8 @@ pub(crate) struct ModelObject {
 }
 
 /// All models.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct ModelList {
     object: &'static str,
     data: Vec<ModelObject>,
@@ -69,10 +70,10 @@ pub(crate) fn profile_of_model(
 }
 
 /// List the models: `avocet` for the conversation's own profile, and each profile by its name.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/models", tag = "openai",
     responses((status = 200, description = "The list", body = ModelList), OpenAiError),
-)]
+))]
 pub(crate) async fn list(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -82,11 +83,11 @@ pub(crate) async fn list(
 }
 
 /// Show a model.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/models/{model}", tag = "openai",
     params(("model" = String, Path, description = "`avocet`, or the name of a profile")),
     responses((status = 200, description = "The model", body = ModelObject), OpenAiError),
-)]
+))]
 pub(crate) async fn show(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,

@@ -9,7 +9,6 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
 use super::conversation::{ApiSession, ConversationName, NamedConversation};
 use super::error::OpenAiError;
@@ -26,9 +25,10 @@ use crate::problem::Problem;
 use crate::state::HttpState;
 
 /// The parameters that have an effect. Others are listed in the book.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct ResponsesRequest {
-    #[schema(value_type = Object, example = json!("count to 1"))]
+    #[cfg_attr(test, schema(value_type = Object, example = json!("count to 1")))]
     input: ResponsesInput,
     /// `avocet`, or the name of a profile.
     model: Option<String>,
@@ -37,15 +37,15 @@ pub(crate) struct ResponsesRequest {
     /// Continues the conversation of this user.
     user: Option<String>,
     /// Continues the conversation with this name.
-    #[schema(value_type = Option<Object>)]
+    #[cfg_attr(test, schema(value_type = Option<Object>))]
     conversation: Option<ConversationName>,
     /// Continues the conversation of this response.
     previous_response_id: Option<String>,
-    #[schema(value_type = Option<Vec<Object>>)]
+    #[cfg_attr(test, schema(value_type = Option<Vec<Object>>))]
     tools: Option<Vec<ApiTool>>,
-    #[schema(value_type = Option<Object>)]
+    #[cfg_attr(test, schema(value_type = Option<Object>))]
     tool_choice: Option<Value>,
-    #[schema(value_type = Option<Object>)]
+    #[cfg_attr(test, schema(value_type = Option<Object>))]
     text: Option<TextOptions>,
 }
 
@@ -65,7 +65,7 @@ struct TextOptions {
 /// Ask the agent as OpenAI's API "Responses" does. The conversation is that of the header
 /// `X-Avocet-Session`, of `previous_response_id`, `conversation` or `user`; else it is the
 /// request's own, with the items of the request.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     post, path = "/v1/responses", tag = "openai", request_body = ResponsesRequest,
     params(
         ("X-Avocet-Session" = Option<String>, Header, description = "The session. Default: that of the parameters, else one for the request"),
@@ -75,7 +75,7 @@ struct TextOptions {
         (status = 200, description = "The response; with `stream`, as server-sent events", content((Object = "application/json"), (Object = "text/event-stream"))),
         OpenAiError,
     ),
-)]
+))]
 pub(crate) async fn create(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,

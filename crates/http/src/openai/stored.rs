@@ -8,7 +8,6 @@ use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use serde_json::{Value, json};
-use utoipa::ToSchema;
 
 use super::answer::TurnAnswer;
 use super::conversation::status_of_response;
@@ -21,7 +20,8 @@ use crate::problem::Problem;
 use crate::state::HttpState;
 
 /// A response that was deleted.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct DeletedResponse {
     id: String,
     object: &'static str,
@@ -31,11 +31,11 @@ pub(crate) struct DeletedResponse {
 // The body stays a plain object: its fields are those of OpenAI's specification, and differ with the
 // state of the response.
 /// Show a response as far as it is known.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/responses/{id}", tag = "openai",
     params(("id" = String, Path, description = "The id, such as `resp_m1`")),
     responses((status = 200, description = "The response", body = Object), OpenAiError),
-)]
+))]
 pub(crate) async fn show_response(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -52,11 +52,11 @@ pub(crate) async fn show_response(
 }
 
 /// Delete a response, with the conversation of one request to which it belongs.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     delete, path = "/v1/responses/{id}", tag = "openai",
     params(("id" = String, Path, description = "The id, such as `resp_m1`")),
     responses((status = 200, description = "The response is deleted", body = DeletedResponse), OpenAiError),
-)]
+))]
 pub(crate) async fn remove_response(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,

@@ -9,7 +9,6 @@ use axum::http::header::{CACHE_CONTROL, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use utoipa::ToSchema;
 
 use crate::caller::HttpCaller;
 use crate::input::JsonBody;
@@ -17,7 +16,8 @@ use crate::problem::Problem;
 use crate::state::HttpState;
 
 /// A text to check.
-#[derive(Deserialize, Serialize, ToSchema)]
+#[derive(Deserialize, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CheckedText {
     /// The text of a configuration.
@@ -25,7 +25,8 @@ pub(crate) struct CheckedText {
 }
 
 /// A text to show as a form, with changes.
-#[derive(Deserialize, Serialize, ToSchema)]
+#[derive(Deserialize, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ConfigEdits {
     /// The text of a configuration.
@@ -36,7 +37,8 @@ pub(crate) struct ConfigEdits {
 }
 
 /// A change of one key.
-#[derive(Deserialize, Serialize, ToSchema)]
+#[derive(Deserialize, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TextEdit {
     /// The key, as TOML writes it: `models."local/*".context`.
@@ -50,7 +52,8 @@ pub(crate) struct TextEdit {
 }
 
 /// A text to save.
-#[derive(Deserialize, Serialize, ToSchema)]
+#[derive(Deserialize, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SavedText {
     /// The text of a configuration.
@@ -60,19 +63,19 @@ pub(crate) struct SavedText {
 }
 
 /// Show the configuration file.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/config", tag = "configuration",
     responses((status = 200, description = "`path`, `text`, `digest` and `is_writable`"), Problem),
-)]
+))]
 pub(crate) async fn show(State(state): State<Arc<HttpState>>, caller: HttpCaller) -> Response {
     unstored(state.call::<ShowConfig>(&caller, Value::Null).await)
 }
 
 /// Check a text of a configuration. The file stays as it is.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     post, path = "/v1/config/check", tag = "configuration", request_body = CheckedText,
     responses((status = 200, description = "`faults` and `warnings`, each with `line`, `key` and `message`"), Problem),
-)]
+))]
 pub(crate) async fn check(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -82,10 +85,10 @@ pub(crate) async fn check(
 }
 
 /// Apply changes to a text of a configuration, and describe it as a form. The file stays as it is.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     post, path = "/v1/config/form", tag = "configuration", request_body = ConfigEdits,
     responses((status = 200, description = "The `text` with the changes, its `check`, its `tables` with their fields, and the `additions`"), Problem),
-)]
+))]
 pub(crate) async fn form(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -95,7 +98,7 @@ pub(crate) async fn form(
 }
 
 /// Replace the configuration file. The daemon notices the change within a few seconds.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     put, path = "/v1/config", tag = "configuration", request_body = SavedText,
     responses(
         (status = 200, description = "The `digest` of the new text"),
@@ -103,7 +106,7 @@ pub(crate) async fn form(
         (status = 409, description = "The file has changed since `digest`", body = Problem, content_type = "application/problem+json"),
         Problem,
     ),
-)]
+))]
 pub(crate) async fn save(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,

@@ -15,10 +15,10 @@ use crate::problem::Problem;
 use crate::state::HttpState;
 
 /// List failed messages, the newest first.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/dead-letters", tag = "dead letters", params(PageAfter),
     responses((status = 200, description = "A page; one with fewer rows than `limit` is the last"), Problem),
-)]
+))]
 pub(crate) async fn list(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -28,11 +28,11 @@ pub(crate) async fn list(
 }
 
 /// Show a failed message.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/dead-letters/{id}", tag = "dead letters",
     params(("id" = String, Path, pattern = "^[mo][0-9]+$", description = "The id, such as `m12` or `o7`")),
     responses((status = 200, description = "The message"), Problem),
-)]
+))]
 pub(crate) async fn show(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -42,11 +42,11 @@ pub(crate) async fn show(
 }
 
 /// Queue a failed message again.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     post, path = "/v1/dead-letters/{id}/retry", tag = "dead letters",
     params(("id" = String, Path, pattern = "^[mo][0-9]+$", description = "The id, such as `m12` or `o7`")),
     responses((status = 204, description = "The message is queued again"), Problem),
-)]
+))]
 pub(crate) async fn retry(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -57,11 +57,11 @@ pub(crate) async fn retry(
 }
 
 /// Drop a failed message from the list.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     delete, path = "/v1/dead-letters/{id}", tag = "dead letters",
     params(("id" = String, Path, pattern = "^[mo][0-9]+$", description = "The id, such as `m12` or `o7`")),
     responses((status = 204, description = "The message is no longer listed"), Problem),
-)]
+))]
 pub(crate) async fn discard(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,

@@ -11,7 +11,6 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use utoipa::IntoParams;
 
 use crate::caller::HttpCaller;
 use crate::input::{PathPart, QueryPart};
@@ -23,15 +22,15 @@ use crate::state::HttpState;
 const LAST_EVENT: &str = "last-event-id";
 
 /// Selects events. Missing parameters have the socket's defaults.
-#[derive(Debug, Default, Deserialize, IntoParams)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(test, derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub(crate) struct EventsQuery {
     /// The last event that the client has. Default: 0.
-    #[param(value_type = Option<i64>, minimum = 0)]
+    #[cfg_attr(test, param(value_type = Option<i64>, minimum = 0))]
     after: Option<EventSeq>,
     /// The most events, from 1 to 500. Default: 100.
-    #[param(minimum = 1, maximum = 500)]
+    #[cfg_attr(test, param(minimum = 1, maximum = 500))]
     limit: Option<u32>,
     /// Only of this session.
     session: Option<String>,
@@ -40,13 +39,13 @@ pub(crate) struct EventsQuery {
 }
 
 /// Selects the events of a stream.
-#[derive(Debug, Default, Deserialize, IntoParams)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(test, derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub(crate) struct EventStreamQuery {
     /// The last event that the client has. The header `Last-Event-ID` replaces it. Default: the
     /// newest event.
-    #[param(value_type = Option<i64>, minimum = 0)]
+    #[cfg_attr(test, param(value_type = Option<i64>, minimum = 0))]
     from: Option<EventSeq>,
     /// Only of this session.
     session: Option<String>,
@@ -59,10 +58,10 @@ fn kinds(kinds: Option<&str>) -> Vec<&str> {
 }
 
 /// List events, oldest first.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/events", tag = "events", params(EventsQuery),
     responses((status = 200, description = "A page: `log`, `events`, `next`, `newest`, `removed`"), Problem),
-)]
+))]
 pub(crate) async fn list(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -80,14 +79,14 @@ pub(crate) async fn list(
 }
 
 /// Follow the events. A client that reconnects with `Last-Event-ID` misses none.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/events/stream", tag = "events",
     params(EventStreamQuery, ("last-event-id" = Option<i64>, Header, minimum = 0, description = "The last event that the client has")),
     responses(
         (status = 200, description = "Server-sent events, whose ids are the numbers of events", body = String, content_type = "text/event-stream"),
         Problem,
     ),
-)]
+))]
 pub(crate) async fn stream(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -114,11 +113,11 @@ fn last_event(headers: &HeaderMap) -> Result<Option<EventSeq>, Problem> {
 }
 
 /// Show the timeline of a message, a turn or a delivery: its waits, models, tools and deliveries.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/messages/{id}/trace", tag = "events",
     params(("id" = String, Path, pattern = "^[mto][0-9]+$", description = "The message, the turn or the delivery: `m12`, `t4`, `o9`")),
     responses((status = 200, description = "The spans, by their begin"), Problem),
-)]
+))]
 pub(crate) async fn trace(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,

@@ -13,14 +13,13 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
 
 use crate::body_pieces::BodyPieces;
 use crate::caller::HttpCaller;
 use crate::download::{BYTES, MOST_NAME, answer_download, plain_file_name};
 use crate::form::is_form;
 use crate::input::{PathPart, QueryPart};
-use crate::openai::files::{FileForm, FileObject, store_form};
+use crate::openai::files as uploaded;
 use crate::problem::Problem;
 use crate::state::HttpState;
 
@@ -28,17 +27,18 @@ use crate::state::HttpState;
 const CHAT: &str = "web:console:main";
 
 /// The name of an upload.
-#[derive(Debug, Default, Deserialize, IntoParams)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(test, derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub(crate) struct UploadQuery {
     /// The name of the file for people. Default: `file`.
-    #[param(value_type = Option<String>, example = "report.pdf")]
+    #[cfg_attr(test, param(value_type = Option<String>, example = "report.pdf"))]
     name: String,
 }
 
 /// A stored upload. Messages in chats of the web console refer to it.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct StoredFile {
     /// Its name for messages.
     reference: String,
@@ -52,17 +52,17 @@ pub(crate) struct StoredFile {
 
 /// Store a file. The bytes alone are for a message in a chat of the web console, and are removed after
 /// a week without use. A form is a file of OpenAI's API, for later requests of the same token.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     post, path = "/v1/files", tag = "web console", params(UploadQuery),
-    request_body(content((Option<String> = "application/octet-stream"), (Option<FileForm> = "multipart/form-data")), description = "The bytes of the file, at most [attachments] max_megabytes, or a form with the file. Without a body, the file is empty"),
+    request_body(content((Option<String> = "application/octet-stream"), (Option<uploaded::FileForm> = "multipart/form-data")), description = "The bytes of the file, at most [attachments] max_megabytes, or a form with the file. Without a body, the file is empty"),
     responses(
-        (status = 200, description = "The file of the form is stored", body = FileObject),
+        (status = 200, description = "The file of the form is stored", body = uploaded::FileObject),
         (status = 201, description = "The file is stored", body = StoredFile),
         (status = 413, description = "The file is too large", body = Problem, content_type = "application/problem+json"),
         (status = 507, description = "The disk is full", body = Problem, content_type = "application/problem+json"),
         Problem,
     ),
-)]
+))]
 pub(crate) async fn upload(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -71,7 +71,7 @@ pub(crate) async fn upload(
     body: Body,
 ) -> Result<Response, Problem> {
     if is_form(&headers) {
-        let stored = store_form(&state, &caller, &headers, body).await;
+        let stored = uploaded::store_form(&state, &caller, &headers, body).await;
         return stored.map(|file| Json(file).into_response()).map_err(Problem::for_all_clients);
     }
     let chat = SessionId::parse(CHAT).map_err(|error| Problem::unavailable(error.to_string()))?;
@@ -99,7 +99,7 @@ async fn store(state: &HttpState, body: Body) -> Result<UploadedFile, Problem> {
 }
 
 /// Read a file of a reply, as the workspace has it now.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/sessions/{session}/files/{turn}/{index}", tag = "sessions",
     params(
         ("session" = String, Path, description = "The session"),
@@ -110,7 +110,7 @@ async fn store(state: &HttpState, body: Body) -> Result<UploadedFile, Problem> {
         (status = 200, description = "The bytes of the file", body = String, content_type = "application/octet-stream"),
         Problem,
     ),
-)]
+))]
 pub(crate) async fn of_reply(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -127,7 +127,7 @@ pub(crate) async fn of_reply(
 }
 
 /// Read a file of a message, as the workspace has it now.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/sessions/{session}/received/{message}/{index}", tag = "sessions",
     params(
         ("session" = String, Path, description = "The session"),
@@ -138,7 +138,7 @@ pub(crate) async fn of_reply(
         (status = 200, description = "The bytes of the file", body = String, content_type = "application/octet-stream"),
         Problem,
     ),
-)]
+))]
 pub(crate) async fn of_message(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,

@@ -7,14 +7,14 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::metrics;
 use crate::problem::Problem;
 use crate::state::HttpState;
 
 /// The answer of a healthy daemon.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct Healthy {
     /// `ok`.
     status: &'static str,
@@ -23,23 +23,23 @@ pub(crate) struct Healthy {
 const HEALTHY: Json<Healthy> = Json(Healthy { status: "ok" });
 
 /// Answer as long as the process lives.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/healthz", tag = "operation", security(()),
     responses((status = 200, description = "The process lives", body = Healthy), Problem),
-)]
+))]
 pub(crate) async fn healthz() -> Json<Healthy> {
     HEALTHY
 }
 
 /// Answer if the daemon accepts messages: the log can be written and every channel is up.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/readyz", tag = "operation", security(()),
     responses(
         (status = 200, description = "The daemon accepts messages", body = Healthy),
         (status = 503, description = "The detail names the faults", body = Problem, content_type = "application/problem+json"),
         Problem,
     ),
-)]
+))]
 pub(crate) async fn readyz(State(state): State<Arc<HttpState>>) -> Result<Json<Healthy>, Problem> {
     if state.stop.is_cancelled() {
         return Err(Problem::unavailable("the daemon is stopping"));
@@ -51,10 +51,10 @@ pub(crate) async fn readyz(State(state): State<Arc<HttpState>>) -> Result<Json<H
 }
 
 /// Show counters, gauges and histograms in the text format of Prometheus.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/metrics", tag = "operation", security(()),
     responses((status = 200, description = "The metrics", body = String, content_type = "text/plain"), Problem),
-)]
+))]
 pub(crate) async fn metrics(State(state): State<Arc<HttpState>>) -> Result<Response, Problem> {
     let status = report(&state).await?;
     let mut metered = state.metered.lock().await;

@@ -9,7 +9,6 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use utoipa::IntoParams;
 
 use super::messages::{accepted_or_repeated, add_key};
 use crate::caller::HttpCaller;
@@ -18,12 +17,12 @@ use crate::problem::Problem;
 use crate::state::HttpState;
 
 /// The page of the list of jobs.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(test, derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub(crate) struct JobsQuery {
     /// The most rows, from 1 to 500. Default: 50.
-    #[param(minimum = 1, maximum = 500)]
+    #[cfg_attr(test, param(minimum = 1, maximum = 500))]
     limit: u32,
     /// The last job of the page before, such as `j3`.
     before: Option<String>,
@@ -36,7 +35,7 @@ impl Default for JobsQuery {
 }
 
 /// Submit a job: the parameters of the socket's method `job.submit`.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     post, path = "/v1/jobs", tag = "jobs",
     params(("Idempotency-Key" = Option<String>, Header, description = "Identifies repetitions of the same job")),
     responses(
@@ -44,7 +43,7 @@ impl Default for JobsQuery {
         (status = 200, description = "A repetition: the job was accepted before"),
         Problem,
     ),
-)]
+))]
 pub(crate) async fn submit(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -58,10 +57,10 @@ pub(crate) async fn submit(
 }
 
 /// List jobs, the newest first.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/jobs", tag = "jobs", params(JobsQuery),
     responses((status = 200, description = "A page; one with fewer rows than `limit` is the last"), Problem),
-)]
+))]
 pub(crate) async fn list(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -71,11 +70,11 @@ pub(crate) async fn list(
 }
 
 /// Show a job.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/jobs/{id}", tag = "jobs",
     params(("id" = String, Path, pattern = "^j[0-9]+$", description = "The job, such as `j3`")),
     responses((status = 200, description = "The job"), Problem),
-)]
+))]
 pub(crate) async fn show(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -85,7 +84,7 @@ pub(crate) async fn show(
 }
 
 /// Cancel a job.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     post, path = "/v1/jobs/{id}/cancel", tag = "jobs",
     params(("id" = String, Path, pattern = "^j[0-9]+$", description = "The job, such as `j3`")),
     responses(
@@ -93,7 +92,7 @@ pub(crate) async fn show(
         (status = 409, description = "The job has ended", body = Problem, content_type = "application/problem+json"),
         Problem,
     ),
-)]
+))]
 pub(crate) async fn cancel(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,

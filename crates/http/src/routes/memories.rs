@@ -11,7 +11,6 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use utoipa::{IntoParams, ToSchema};
 
 use crate::caller::HttpCaller;
 use crate::input::{JsonBody, PathPart, QueryPart};
@@ -19,16 +18,16 @@ use crate::problem::Problem;
 use crate::state::HttpState;
 
 /// The choice of memories in a list.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(test, derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub(crate) struct MemoriesQuery {
     /// Words; memories with any of them are listed, the best match first.
     words: String,
     /// Only memories of this scope: `everyone`, `person CHANNEL:ACCOUNT:SENDER` or `chat SESSION`.
     scope: Option<String>,
     /// The most rows, from 1 to 500. Default: 50.
-    #[param(minimum = 1, maximum = 500)]
+    #[cfg_attr(test, param(minimum = 1, maximum = 500))]
     limit: u32,
 }
 
@@ -39,16 +38,16 @@ impl Default for MemoriesQuery {
 }
 
 /// The choice of changes in a list.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(test, derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub(crate) struct ChangesQuery {
     /// Only changes of this memory, such as `m12`.
     memory: Option<String>,
     /// Only changes of memories of this scope.
     scope: Option<String>,
     /// The most rows, from 1 to 500. Default: 50.
-    #[param(minimum = 1, maximum = 500)]
+    #[cfg_attr(test, param(minimum = 1, maximum = 500))]
     limit: u32,
 }
 
@@ -59,7 +58,8 @@ impl Default for ChangesQuery {
 }
 
 /// A text to remember.
-#[derive(Debug, Deserialize, Serialize, ToSchema)]
+#[derive(Debug, Deserialize, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewMemory {
     /// The text.
@@ -69,10 +69,10 @@ pub(crate) struct NewMemory {
 }
 
 /// List memories, the newest first, or the best match first.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/memories", tag = "memories", params(MemoriesQuery),
     responses((status = 200, description = "The memories"), Problem),
-)]
+))]
 pub(crate) async fn list(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -83,14 +83,14 @@ pub(crate) async fn list(
 }
 
 /// Remember a text. A text that is known in its scope is not stored again.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     post, path = "/v1/memories", tag = "memories", request_body = NewMemory,
     responses(
         (status = 201, description = "The new memory, with `is_new`"),
         (status = 200, description = "The known memory, with `is_new`"),
         Problem,
     ),
-)]
+))]
 pub(crate) async fn add(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -102,11 +102,11 @@ pub(crate) async fn add(
 }
 
 /// Show a memory with its changes.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/memories/{id}", tag = "memories",
     params(("id" = String, Path, description = "The memory, such as `m12`")),
     responses((status = 200, description = "The memory with `changes`"), Problem),
-)]
+))]
 pub(crate) async fn show(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -116,11 +116,11 @@ pub(crate) async fn show(
 }
 
 /// Forget a memory. To undo this, undo its last change.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     delete, path = "/v1/memories/{id}", tag = "memories",
     params(("id" = String, Path, description = "The memory, such as `m12`")),
     responses((status = 204, description = "It is forgotten"), Problem),
-)]
+))]
 pub(crate) async fn forget(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -131,10 +131,10 @@ pub(crate) async fn forget(
 }
 
 /// List changes of memories, the newest first.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/memory-changes", tag = "memories", params(ChangesQuery),
     responses((status = 200, description = "The changes with the texts before and after"), Problem),
-)]
+))]
 pub(crate) async fn changes(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -145,11 +145,11 @@ pub(crate) async fn changes(
 }
 
 /// Undo the last change of a memory.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     post, path = "/v1/memory-changes/{id}/undo", tag = "memories",
     params(("id" = String, Path, description = "The change, such as `c31`")),
     responses((status = 200, description = "The memory as before the change"), Problem),
-)]
+))]
 pub(crate) async fn undo(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,

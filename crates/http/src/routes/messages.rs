@@ -10,7 +10,6 @@ use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use utoipa::{IntoParams, ToSchema};
 
 use crate::caller::HttpCaller;
 use crate::input::{IdempotencyKey, JsonBody, PathPart, QueryPart};
@@ -18,14 +17,15 @@ use crate::problem::Problem;
 use crate::state::{HttpState, LONGEST_WAIT};
 
 /// A message to the agent.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewMessage {
     /// The conversation, such as `terminal:local:me`. The reply goes to its chat.
-    #[schema(example = "terminal:local:me")]
+    #[cfg_attr(test, schema(example = "terminal:local:me"))]
     session: String,
     /// The text.
-    #[schema(example = "count to 3")]
+    #[cfg_attr(test, schema(example = "count to 3"))]
     text: String,
     /// Files, in a chat of the web console: uploads of `/v1/files`. Then the text may be empty.
     #[serde(default)]
@@ -33,7 +33,8 @@ pub(crate) struct NewMessage {
 }
 
 /// A file of a message.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MessageFile {
     /// The reference of the upload.
@@ -54,21 +55,23 @@ pub(crate) struct MessageFile {
 }
 
 /// A message that is in the log.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct AcceptedMessage {
     /// The number of the message.
-    #[schema(value_type = String, example = "m1")]
+    #[cfg_attr(test, schema(value_type = String, example = "m1"))]
     id: Value,
     /// `true` if the message is a repetition.
-    #[schema(value_type = bool)]
+    #[cfg_attr(test, schema(value_type = bool))]
     duplicate: Value,
 }
 
 /// The progress of a message.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct MessageProgress {
     /// The number of the message.
-    #[schema(example = "m1")]
+    #[cfg_attr(test, schema(example = "m1"))]
     pub(crate) id: String,
     /// The conversation.
     pub(crate) session: String,
@@ -81,39 +84,41 @@ pub(crate) struct MessageProgress {
 }
 
 /// A text for a chat.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewSend {
     /// The chat, such as `telegram:main:123456789`.
-    #[schema(example = "terminal:local:me")]
+    #[cfg_attr(test, schema(example = "terminal:local:me"))]
     chat: String,
     /// The text, in Markdown.
     text: String,
 }
 
 /// A text that is in the outbox.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct AcceptedSend {
     /// The number of the text's first delivery.
-    #[schema(value_type = String, example = "o1")]
+    #[cfg_attr(test, schema(value_type = String, example = "o1"))]
     delivery: Value,
     /// `true` if the text is a repetition.
-    #[schema(value_type = bool)]
+    #[cfg_attr(test, schema(value_type = bool))]
     duplicate: Value,
 }
 
 /// The query of a message's progress.
-#[derive(Debug, Default, Deserialize, IntoParams)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(test, derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub(crate) struct WaitQuery {
     /// Seconds to wait for the outcome, at most 600. Default: 0.
-    #[param(maximum = 600)]
+    #[cfg_attr(test, param(maximum = 600))]
     wait: u64,
 }
 
 /// Send a message to the agent. The response comes after the commit.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     post, path = "/v1/messages", tag = "messages", request_body = NewMessage,
     params(("Idempotency-Key" = Option<String>, Header, description = "Identifies repetitions of the same message")),
     responses(
@@ -122,7 +127,7 @@ pub(crate) struct WaitQuery {
         (status = 409, description = "The key was used for another text", body = Problem, content_type = "application/problem+json"),
         Problem,
     ),
-)]
+))]
 pub(crate) async fn publish(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -139,11 +144,11 @@ pub(crate) async fn publish(
 }
 
 /// Show the progress of a message, and wait for its outcome.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/messages/{id}", tag = "messages",
     params(("id" = String, Path, pattern = "^m[0-9]+$", description = "The number of the message, such as `m1`"), WaitQuery),
     responses((status = 200, description = "The progress", body = MessageProgress), Problem),
-)]
+))]
 pub(crate) async fn show(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -161,7 +166,7 @@ pub(crate) async fn show(
 }
 
 /// Deliver a text to a chat as it is. The response comes after the commit.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     post, path = "/v1/sends", tag = "messages", request_body = NewSend,
     params(("Idempotency-Key" = Option<String>, Header, description = "Identifies repetitions of the same text")),
     responses(
@@ -170,7 +175,7 @@ pub(crate) async fn show(
         (status = 409, description = "The key was used for another text", body = Problem, content_type = "application/problem+json"),
         Problem,
     ),
-)]
+))]
 pub(crate) async fn send(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,

@@ -9,7 +9,6 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use utoipa::IntoParams;
 
 use super::messages::add_key;
 use crate::caller::HttpCaller;
@@ -18,19 +17,19 @@ use crate::problem::Problem;
 use crate::state::HttpState;
 
 /// The choice of schedules in a list.
-#[derive(Debug, Default, Deserialize, IntoParams)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(test, derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub(crate) struct SchedulesQuery {
     /// `true` to list schedules whose times have all passed, too. Default: `false`.
     ended: bool,
 }
 
 /// List schedules with their next times.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/schedules", tag = "schedules", params(SchedulesQuery),
     responses((status = 200, description = "The schedules"), Problem),
-)]
+))]
 pub(crate) async fn list(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -40,11 +39,11 @@ pub(crate) async fn list(
 }
 
 /// Add a schedule: the parameters of the socket's method `schedule.add`.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     post, path = "/v1/schedules", tag = "schedules",
     params(("Idempotency-Key" = Option<String>, Header, description = "Identifies repetitions of the same schedule")),
     responses((status = 201, description = "The schedule with its next times"), Problem),
-)]
+))]
 pub(crate) async fn add(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -58,11 +57,11 @@ pub(crate) async fn add(
 }
 
 /// Show a schedule with its last runs.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/schedules/{id}", tag = "schedules",
     params(("id" = String, Path, pattern = "^s[0-9]+$", description = "The schedule, such as `s2`")),
     responses((status = 200, description = "The schedule"), Problem),
-)]
+))]
 pub(crate) async fn show(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -72,11 +71,11 @@ pub(crate) async fn show(
 }
 
 /// Run a schedule once now.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     post, path = "/v1/schedules/{id}/run", tag = "schedules",
     params(("id" = String, Path, pattern = "^s[0-9]+$", description = "The schedule, such as `s2`")),
     responses((status = 204, description = "It runs"), Problem),
-)]
+))]
 pub(crate) async fn run(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -86,11 +85,11 @@ pub(crate) async fn run(
 }
 
 /// Pause a schedule.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     post, path = "/v1/schedules/{id}/pause", tag = "schedules",
     params(("id" = String, Path, pattern = "^s[0-9]+$", description = "The schedule, such as `s2`")),
     responses((status = 204, description = "It is paused"), Problem),
-)]
+))]
 pub(crate) async fn pause(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -100,11 +99,11 @@ pub(crate) async fn pause(
 }
 
 /// Continue a paused schedule.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     post, path = "/v1/schedules/{id}/resume", tag = "schedules",
     params(("id" = String, Path, pattern = "^s[0-9]+$", description = "The schedule, such as `s2`")),
     responses((status = 204, description = "It continues"), Problem),
-)]
+))]
 pub(crate) async fn resume(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -114,11 +113,11 @@ pub(crate) async fn resume(
 }
 
 /// Delete a schedule.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     delete, path = "/v1/schedules/{id}", tag = "schedules",
     params(("id" = String, Path, pattern = "^s[0-9]+$", description = "The schedule, such as `s2`")),
     responses((status = 204, description = "It is deleted"), Problem),
-)]
+))]
 pub(crate) async fn remove(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,

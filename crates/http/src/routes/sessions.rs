@@ -14,7 +14,6 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use utoipa::{IntoParams, ToSchema};
 
 use crate::caller::HttpCaller;
 use crate::input::{JsonBody, PathPart, QueryPart};
@@ -23,18 +22,18 @@ use crate::sse;
 use crate::state::HttpState;
 
 /// The page of the list of sessions.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(test, derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub(crate) struct SessionsQuery {
     /// The most rows, from 1 to 500. Default: 50.
-    #[param(minimum = 1, maximum = 500)]
+    #[cfg_attr(test, param(minimum = 1, maximum = 500))]
     limit: u32,
     /// The last row of the page before, as `USED_AT/SESSION`.
-    #[param(value_type = Option<String>)]
+    #[cfg_attr(test, param(value_type = Option<String>))]
     after: Option<String>,
     /// The group to list: `pinned`, `archived`, or `other` for the rest. Default: all.
-    #[param(value_type = Option<String>)]
+    #[cfg_attr(test, param(value_type = Option<String>))]
     only: Option<String>,
 }
 
@@ -45,12 +44,12 @@ impl Default for SessionsQuery {
 }
 
 /// The page of a session's turns.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(test, derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub(crate) struct TurnsQuery {
     /// The most turns, from 1 to 500; a page may have fewer. Default: 50.
-    #[param(minimum = 1, maximum = 500)]
+    #[cfg_attr(test, param(minimum = 1, maximum = 500))]
     turns: u32,
     /// The oldest turn of the page before, such as `t12`. An empty page is the end.
     before: Option<String>,
@@ -63,15 +62,15 @@ impl Default for TurnsQuery {
 }
 
 /// The words of a search.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(test, derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub(crate) struct SearchQuery {
     /// The words; texts with any of them are found.
     words: String,
     /// The most rows, from 1 to 500. Default: 20.
     #[serde(default = "found_rows")]
-    #[param(minimum = 1, maximum = 500)]
+    #[cfg_attr(test, param(minimum = 1, maximum = 500))]
     limit: u32,
 }
 
@@ -80,12 +79,12 @@ fn found_rows() -> u32 {
 }
 
 /// The page of the messages outside of a session's turns.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(test, derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub(crate) struct SentQuery {
     /// The most rows, from 1 to 500. Default: 50.
-    #[param(minimum = 1, maximum = 500)]
+    #[cfg_attr(test, param(minimum = 1, maximum = 500))]
     limit: u32,
     /// The oldest message of the page before, such as `o12`.
     before: Option<String>,
@@ -98,18 +97,19 @@ impl Default for SentQuery {
 }
 
 /// A deleted conversation.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct DeletedTurns {
     /// The number of deleted turns.
-    #[schema(value_type = u64)]
+    #[cfg_attr(test, schema(value_type = u64))]
     turns: Value,
 }
 
 /// List conversations, the last used first.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/sessions", tag = "sessions", params(SessionsQuery),
     responses((status = 200, description = "A page; one with fewer rows than `limit` is the last"), Problem),
-)]
+))]
 pub(crate) async fn list(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -122,11 +122,11 @@ pub(crate) async fn list(
 }
 
 /// Show the turns of a conversation, oldest first.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/sessions/{session}", tag = "sessions",
     params(("session" = String, Path, example = "terminal:local:me", description = "The session"), TurnsQuery),
     responses((status = 200, description = "A page of turns"), Problem),
-)]
+))]
 pub(crate) async fn show(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -138,10 +138,10 @@ pub(crate) async fn show(
 }
 
 /// Search all conversations, the best match first. Each row has the part of the text around the words.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/search", tag = "sessions", params(SearchQuery),
     responses((status = 200, description = "The texts with their sessions and turns"), Problem),
-)]
+))]
 pub(crate) async fn search(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -153,11 +153,11 @@ pub(crate) async fn search(
 
 /// List the messages that the chat of a conversation got from outside of its turns, the newest first:
 /// answers to commands, reports and sent texts.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/sessions/{session}/sent", tag = "sessions",
     params(("session" = String, Path, description = "The session"), SentQuery),
     responses((status = 200, description = "A page; one with fewer rows than `limit` is the last"), Problem),
-)]
+))]
 pub(crate) async fn sent(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -169,7 +169,8 @@ pub(crate) async fn sent(
 }
 
 /// The labels of a conversation. What is left out stays as it is.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SessionLabelsBody {
     /// One line of at most 80 characters. An empty text removes the title.
@@ -184,11 +185,11 @@ pub(crate) struct SessionLabelsBody {
 }
 
 /// Name, pin or archive a conversation.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     patch, path = "/v1/sessions/{session}", tag = "sessions", request_body = SessionLabelsBody,
     params(("session" = String, Path, example = "terminal:local:me", description = "The session")),
     responses((status = 204, description = "It is changed"), Problem),
-)]
+))]
 pub(crate) async fn change(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -204,7 +205,8 @@ pub(crate) async fn change(
 }
 
 /// The place of a branch. Without `through` and `before`, all ended turns are copied.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BranchBody {
     /// The new session.
@@ -218,15 +220,16 @@ pub(crate) struct BranchBody {
 }
 
 /// A branch of a conversation.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct CopiedTurns {
     /// The number of copied turns.
-    #[schema(value_type = u64)]
+    #[cfg_attr(test, schema(value_type = u64))]
     turns: Value,
 }
 
 /// Copy the beginning of a conversation into a new one.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     post, path = "/v1/sessions/{session}/branches", tag = "sessions", request_body = BranchBody,
     params(("session" = String, Path, example = "terminal:local:me", description = "The session")),
     responses(
@@ -234,7 +237,7 @@ pub(crate) struct CopiedTurns {
         (status = 409, description = "The new session exists, or the last turn has not ended", body = Problem, content_type = "application/problem+json"),
         Problem,
     ),
-)]
+))]
 pub(crate) async fn branch(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -247,11 +250,11 @@ pub(crate) async fn branch(
 }
 
 /// List the settings of a conversation with their values: the model, the thinking effort, the mode.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/sessions/{session}/options", tag = "sessions",
     params(("session" = String, Path, description = "The session; it may be new")),
     responses((status = 200, description = "The settings"), Problem),
-)]
+))]
 pub(crate) async fn options(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -261,7 +264,8 @@ pub(crate) async fn options(
 }
 
 /// The value of a setting.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OptionValue {
     /// One of the values that the setting lists.
@@ -269,7 +273,7 @@ pub(crate) struct OptionValue {
 }
 
 /// Choose the value of a setting of a conversation.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     put, path = "/v1/sessions/{session}/options/{option}", tag = "sessions",
     request_body = OptionValue,
     params(
@@ -277,7 +281,7 @@ pub(crate) struct OptionValue {
         ("option" = String, Path, example = "model", description = "The name of the setting"),
     ),
     responses((status = 200, description = "All settings after the change"), Problem),
-)]
+))]
 pub(crate) async fn set_option(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -289,7 +293,7 @@ pub(crate) async fn set_option(
 }
 
 /// Delete a conversation.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     delete, path = "/v1/sessions/{session}", tag = "sessions",
     params(("session" = String, Path, example = "terminal:local:me", description = "The session")),
     responses(
@@ -297,7 +301,7 @@ pub(crate) async fn set_option(
         (status = 409, description = "The session has work", body = Problem, content_type = "application/problem+json"),
         Problem,
     ),
-)]
+))]
 pub(crate) async fn remove(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -309,14 +313,14 @@ pub(crate) async fn remove(
 
 /// Follow the turns of a conversation from now on. The events are for display only: a slow client
 /// misses some.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/sessions/{session}/stream", tag = "sessions",
     params(("session" = String, Path, example = "terminal:local:me", description = "The session")),
     responses(
         (status = 200, description = "Server-sent events; each is a turn event in JSON", body = String, content_type = "text/event-stream"),
         Problem,
     ),
-)]
+))]
 pub(crate) async fn stream(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,

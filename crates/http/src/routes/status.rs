@@ -7,7 +7,6 @@ use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use utoipa::IntoParams;
 
 use crate::caller::HttpCaller;
 use crate::input::QueryPart;
@@ -15,32 +14,32 @@ use crate::problem::Problem;
 use crate::state::HttpState;
 
 /// The grouping and the page of costs. Missing parameters have the socket's defaults.
-#[derive(Debug, Default, Serialize, Deserialize, IntoParams)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[into_params(parameter_in = Query)]
+#[cfg_attr(test, derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub(crate) struct UsageQuery {
     /// `model`, `session`, `day`, `purpose` or `schedule`. Default: `model`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[param(pattern = "^(model|session|day|purpose|schedule)$")]
+    #[cfg_attr(test, param(pattern = "^(model|session|day|purpose|schedule)$"))]
     by: Option<String>,
     /// The start of the period, in milliseconds since 1970. Default: 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     since: Option<i64>,
     /// The most rows, from 1 to 500. Default: 500.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[param(minimum = 1, maximum = 500)]
+    #[cfg_attr(test, param(minimum = 1, maximum = 500))]
     limit: Option<u32>,
     /// The number of rows to skip. Default: 0.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[param(value_type = Option<i64>, minimum = 0, maximum = 4_294_967_295_u32)]
+    #[cfg_attr(test, param(value_type = Option<i64>, minimum = 0, maximum = 4_294_967_295_u32))]
     skip: Option<u32>,
 }
 
 /// Show the state of the daemon, its channels and its queues.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/status", tag = "operation",
     responses((status = 200, description = "The state"), Problem),
-)]
+))]
 pub(crate) async fn status(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -49,10 +48,10 @@ pub(crate) async fn status(
 }
 
 /// Show the cost of models. Costs are in billionths of a US dollar.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/usage", tag = "operation", params(UsageQuery),
     responses((status = 200, description = "The rows"), Problem),
-)]
+))]
 pub(crate) async fn usage(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,

@@ -18,7 +18,6 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use utoipa::ToSchema;
 
 use crate::caller::HttpCaller;
 use crate::console::ConsoleToken;
@@ -135,7 +134,8 @@ fn inflated(file: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// A code of `avocet web`.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WebLogin {
     /// The part of the link behind `#code=`.
@@ -143,7 +143,8 @@ pub(crate) struct WebLogin {
 }
 
 /// A token of the web console.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(crate) struct WebSession {
     /// The token for the header Authorization.
     token: String,
@@ -156,10 +157,10 @@ pub(crate) struct WebSession {
 }
 
 /// Exchange a code of `avocet web` for a token. A code works once, for ten minutes.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     post, path = "/v1/web/login", tag = "web console", request_body = WebLogin, security(()),
     responses((status = 200, description = "The token, which has the rights of an operator", body = WebSession), Problem),
-)]
+))]
 pub(crate) async fn login(
     State(state): State<Arc<HttpState>>,
     headers: HeaderMap,
@@ -178,10 +179,10 @@ pub(crate) async fn login(
 }
 
 /// List the browsers that are signed in, the last sign-in first.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     get, path = "/v1/web/browsers", tag = "web console",
     responses((status = 200, description = "The browsers"), Problem),
-)]
+))]
 pub(crate) async fn list_browsers(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
@@ -190,11 +191,11 @@ pub(crate) async fn list_browsers(
 }
 
 /// Sign out a browser.
-#[utoipa::path(
+#[cfg_attr(test, utoipa::path(
     delete, path = "/v1/web/browsers/{id}", tag = "web console",
     params(("id" = String, Path, pattern = "^[0-9a-f]{8}$", description = "The id in the list of browsers")),
     responses((status = 204, description = "Its token is no longer valid"), Problem),
-)]
+))]
 pub(crate) async fn sign_out(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
