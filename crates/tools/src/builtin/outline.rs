@@ -71,7 +71,7 @@ fn outline_entries(
     let extension = extension_of(path).to_ascii_lowercase();
     #[cfg(feature = "outlines")]
     if let Some(grammar) = grammar::grammar_for(&extension) {
-        return grammar.parse_entries(text, is_stopped);
+        return grammar.parse_entries(&extension, text, is_stopped);
     }
     Some(plain::plain_entries(&extension, text))
 }

@@ -52,6 +52,23 @@ const FILES: &[(&str, &str, &[&str])] = &[
             "14   export function g()",
         ],
     ),
+    (
+        "generic.ts",
+        "export const same = <T>(x: T): T => x;\nexport class A {\n  one<T>(x: T): T {\n    return same<T>(x);\n  }\n}\n",
+        &["1 export const same = <T>(x: T): T => x", "2 export class A", "3   one<T>(x: T): T"],
+    ),
+    // The grammar has no assertions in the old form, so the file is read line by line.
+    (
+        "old.ts",
+        "export const one = <number><unknown>read('1');\nexport class A {\n    two(): void {\n        run();\n    }\n}\n\
+             export function three() {\n}\n",
+        &[
+            "1 export const one = <number><unknown>read('1');",
+            "2 export class A",
+            "3   two(): void",
+            "7 export function three()",
+        ],
+    ),
     ("a.jsx", "function App() {\n  return <div>{'x'}</div>;\n}\n", &["1 function App()"]),
     (
         "a.go",

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use tree_sitter::{Language, Node, ParseOptions, ParseState, Parser};
 
 use super::OutlineEntry;
+use super::plain::plain_entries;
 
 /// Levels of a syntax tree that are searched.
 const MAX_LEVELS: usize = 48;
@@ -21,9 +22,11 @@ pub(super) struct OutlineGrammar {
     containers: &'static [&'static str],
     /// Hidden nodes that are searched for entries.
     through: &'static [&'static str],
+    /// The extensions of files that may have forms which the grammar lacks. Such a file is read line by line.
+    incomplete_for: &'static [&'static str],
 }
 
-const GRAMMARS: [OutlineGrammar; 5] = [
+const GRAMMARS: [OutlineGrammar; 4] = [
     OutlineGrammar {
         extensions: &["go"],
         language: || tree_sitter_go::LANGUAGE.into(),
@@ -45,6 +48,7 @@ const GRAMMARS: [OutlineGrammar; 5] = [
             "var_declaration",
             "var_spec_list",
         ],
+        incomplete_for: &[],
     },
     OutlineGrammar {
         extensions: &["py", "pyi"],
@@ -53,6 +57,7 @@ const GRAMMARS: [OutlineGrammar; 5] = [
         items: &["class_definition", "function_definition"],
         containers: &["class_definition"],
         through: &["block", "decorated_definition", "if_statement", "try_statement"],
+        incomplete_for: &[],
     },
     OutlineGrammar {
         extensions: &["rs"],
@@ -74,37 +79,39 @@ const GRAMMARS: [OutlineGrammar; 5] = [
         ],
         containers: &["impl_item", "mod_item", "trait_item"],
         through: &["foreign_mod_item"],
+        incomplete_for: &[],
     },
-    TYPESCRIPT,
+    // TypeScript without JSX has a grammar of its own, which adds 1.4 MB and one form: `<Type>value`. The
+    // grammar with JSX reads that as an element, and all up to the end of the file may belong to it.
     OutlineGrammar {
-        extensions: &["cjs", "js", "jsx", "mjs", "tsx"],
+        extensions: &["cjs", "cts", "js", "jsx", "mjs", "mts", "ts", "tsx"],
         language: || tree_sitter_typescript::LANGUAGE_TSX.into(),
-        ..TYPESCRIPT
+        imports: &["import_statement"],
+        items: &[
+            "abstract_class_declaration",
+            "abstract_method_signature",
+            "class_declaration",
+            "enum_declaration",
+            "function_declaration",
+            "function_signature",
+            "generator_function_declaration",
+            "interface_declaration",
+            "internal_module",
+            "lexical_declaration",
+            "method_definition",
+            "module",
+            "type_alias_declaration",
+        ],
+        containers: &[
+            "abstract_class_declaration",
+            "class_declaration",
+            "internal_module",
+            "module",
+        ],
+        through: &["ambient_declaration", "export_statement", "expression_statement"],
+        incomplete_for: &["cts", "mts", "ts"],
     },
 ];
-
-const TYPESCRIPT: OutlineGrammar = OutlineGrammar {
-    extensions: &["cts", "mts", "ts"],
-    language: || tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
-    imports: &["import_statement"],
-    items: &[
-        "abstract_class_declaration",
-        "abstract_method_signature",
-        "class_declaration",
-        "enum_declaration",
-        "function_declaration",
-        "function_signature",
-        "generator_function_declaration",
-        "interface_declaration",
-        "internal_module",
-        "lexical_declaration",
-        "method_definition",
-        "module",
-        "type_alias_declaration",
-    ],
-    containers: &["abstract_class_declaration", "class_declaration", "internal_module", "module"],
-    through: &["ambient_declaration", "export_statement", "expression_statement"],
-};
 
 /// The grammar for a file extension in lower case.
 pub(super) fn grammar_for(extension: &str) -> Option<&'static OutlineGrammar> {
@@ -115,6 +122,7 @@ impl OutlineGrammar {
     /// The entries of a text; `None` if parsing was cancelled. Syntax errors are skipped.
     pub(super) fn parse_entries(
         &self,
+        extension: &str,
         text: &str,
         is_stopped: &dyn Fn() -> bool,
     ) -> Option<Vec<OutlineEntry>> {
@@ -126,6 +134,9 @@ impl OutlineGrammar {
         let options = ParseOptions::new().progress_callback(&mut goes_on);
         let mut read = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
         let tree = parser.parse_with_options(&mut read, None, Some(options))?;
+        if tree.root_node().has_error() && self.incomplete_for.contains(&extension) {
+            return Some(plain_entries(extension, text));
+        }
         let mut entries = Vec::new();
         self.walk_node(tree.root_node(), text, OutlinePlace::default(), &mut entries);
         Some(entries)
