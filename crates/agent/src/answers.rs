@@ -33,6 +33,12 @@ pub(crate) fn trust_of_quote(past: &Past, turn: &TurnRecord, content: &Content) 
     if is_known { Trust::Full } else { Trust::Low }
 }
 
+/// Returns `true` if [`trust_of_quote`] compares the quote with the texts of the past.
+pub(crate) fn depends_on_past(content: &Content) -> bool {
+    content.quote.as_ref().is_some_and(|quote| quote.from.is_none())
+        && content.quote_trust.is_none()
+}
+
 /// Returns the texts of a turn that may stand in a message of the agent: answers, calls, notices, and
 /// reports of other sessions.
 fn texts_of_agent(turn: &TurnRecord) -> Vec<String> {

@@ -157,7 +157,8 @@ impl AgentLoop {
         let (zone, marks, roles) = (zone.clone(), *marks, turn_context.roles.clone());
         let rendered = self.rendered.clone();
         let rules = rules_text(&self.rules_of_turn(turn, turn_context));
-        let (past, mode) = (past.into(), turn_context.mode);
+        let past = TrustedPast::new(past, rendered.clone());
+        let mode = turn_context.mode;
         Ok(RequestContext {
             instructions,
             rules,
@@ -200,7 +201,8 @@ impl AgentLoop {
     ) -> Arc<ToolOffer> {
         let specs = self.specs(turn, turn_context);
         let core = self.core_tools.patterns_for(facts, self.limits.turn.context_tokens);
-        let loaded = offer::loaded_tools(self.toolbox.as_ref(), &specs, core, &context.past, turn);
+        let called = context.past.turns_with_calls();
+        let loaded = offer::loaded_tools(self.toolbox.as_ref(), &specs, core, called, turn);
         let offer =
             self.core_tools.offer_tools(&specs, core, loaded, context.instructions.have_skills());
         match program::request_of(turn).map(|program| &*program.tools) {

@@ -6,7 +6,7 @@ use avocet_protocol::access::PermissionMode;
 use avocet_protocol::chat::{InboundKind, NewInbound};
 use avocet_protocol::clock::Timestamp;
 use avocet_protocol::ids::TurnId;
-use avocet_protocol::model::{Message, Messages, ModelRequest};
+use avocet_protocol::model::{Message, MessagePart, Messages, ModelRequest};
 use avocet_protocol::store::{CommandAction, CommandReply, CompactedPast, Inbox, Query, TurnLog};
 use avocet_protocol::turn::TurnRecord;
 use avocet_store::OldRows;
@@ -198,16 +198,22 @@ async fn fit_shortens_a_long_turn_from_its_start_and_keeps_the_question() {
     assert!(last.contains(" earlier steps of this answer are left out; they called echo.]"));
 }
 
-/// Returns the messages of a turn's first request, from kept turns and made anew.
+/// Returns the messages of a turn's first request, from kept turns and made anew. Their trust and
+/// their tools must be the same, too.
 async fn kept_and_anew(harness: &AgentHarness, turn: &TurnRecord) -> [Messages; 2] {
     let kept = harness.agent.clone();
     let anew = AgentLoop { rendered: RenderedTurns::default(), ..kept.clone() };
     let turn_context = harness.turn_context(Vec::new());
     let mut requests = [Messages::default(), Messages::default()];
+    let mut others = Vec::new();
     for (agent, request) in [kept, anew].iter().zip(&mut requests) {
         let context = agent.open_context(turn, &turn_context).await.unwrap();
+        let facts = agent.models.main.facts().await;
+        let offer = agent.offered_tools(&context, turn, &turn_context, facts);
+        others.push((context.trust(turn), offer.tools.clone()));
         *request = make_valid(context.conversation(turn, TurnTrim::default()).messages);
     }
+    assert_eq!(others[0], others[1]);
     requests
 }
 
@@ -229,27 +235,28 @@ async fn f33_request_from_kept_turns_equals_one_that_is_made_anew_after_each_cha
     let compact = async |compacted: CompactedPast| {
         harness.store.record_compaction(&session(), &compacted).await.unwrap();
     };
-    let (mut before, mut shared) = (Messages::default(), 0);
-    for number in 0..60 {
+    let (mut before, mut shared, mut with_blocks) = (Messages::default(), 0, 0);
+    for number in 0..150 {
         match number {
-            20 => {
+            40 => {
                 let shortened_to = Some(TurnId(10));
                 compact(CompactedPast { shortened_to, ..CompactedPast::default() }).await;
             }
-            23 => {
+            46 => {
                 let (summary, summary_to) = (Some("They met.".to_owned()), Some(TurnId(4)));
                 compact(CompactedPast { summary, summary_to, ..CompactedPast::default() }).await;
             }
-            26 => {
+            52 => {
                 let everything = Timestamp(i64::MAX);
                 harness.store.remove_old(OldRows::Results, 0, everything).await.unwrap();
             }
-            32 => command(&harness, CommandAction::Forget).await,
+            58 => command(&harness, CommandAction::TrustPast).await,
+            90 => command(&harness, CommandAction::Forget).await,
             _ => {}
         }
         let call = if number % 5 == 0 { ", with a call" } else { "" };
         harness.say(&format!("question {number}{call}")).await;
-        if [12, 22, 50].contains(&number) {
+        if [12, 44, 110].contains(&number) {
             harness.claim().await;
             harness.fail("it broke").await;
             command(&harness, CommandAction::Retry { wait: None, sender: None }).await;
@@ -259,11 +266,13 @@ async fn f33_request_from_kept_turns_equals_one_that_is_made_anew_after_each_cha
         assert_eq!(kept, anew, "turn {number}");
         let pairs = kept.shared().zip(before.shared());
         shared = shared.max(pairs.filter(|(one, other)| Arc::ptr_eq(one, other)).count());
+        with_blocks += usize::from(kept.parts().any(|part| matches!(part, MessagePart::Block(_))));
         before = kept;
         answered(&harness.run(turn).await.unwrap());
         harness.settle("ok").await;
     }
-    assert!(shared > 30, "{shared} messages are shared by two requests");
+    assert!(shared > 60, "{shared} messages are shared by two requests");
+    assert!(with_blocks > 30, "{with_blocks} requests have blocks");
 }
 
 #[tokio::test]

@@ -1,7 +1,5 @@
 //! Builds the conversation that a model reads from the log.
 
-use std::sync::Arc;
-
 use avocet_protocol::access::{PermissionMode, Trust};
 use avocet_protocol::chat::{ChatKind, Content, LoggedInbound};
 use avocet_protocol::model::{ImageRef, Message, Messages, SentCall};
@@ -14,7 +12,6 @@ use crate::images;
 use crate::marks::Marks;
 use crate::note::turn_note;
 use crate::program;
-use crate::rendered::KeptTurn;
 use crate::shorten::{KeepLimits, OLD, OLD_STEP, shorten_message};
 
 /// The text before the first message if turns are left out.
@@ -49,11 +46,9 @@ pub(crate) fn conversation(
     messages.push(Message::System { text: instructions.to_owned() });
     messages.extend(beginning(past, view.marks).map(Message::user));
     let mut tokens = messages.estimated_tokens();
-    for turn in &past.turns {
-        let rendered = kept_turn(past, turn, view);
-        tokens += rendered.tokens;
-        messages.extend(rendered.messages);
-    }
+    let rendered = view.rendered.past_messages(past, |turn| past_turn(past, turn, view));
+    tokens += rendered.tokens;
+    rendered.messages.into_parts().into_iter().for_each(|part| messages.push_part(part));
     let this_turn = Messages::from(this_turn(turn, view, trim));
     tokens += this_turn.estimated_tokens();
     messages.extend(this_turn);
@@ -113,12 +108,6 @@ pub(crate) fn past_turn(past: &Past, turn: &TurnRecord, view: HistoryView<'_>) -
         messages.push(Message::assistant(format!("[{notice}]"), Vec::new()));
     }
     messages
-}
-
-/// Returns the same messages as [`past_turn`]. From the third past turn on they are kept.
-pub(crate) fn kept_turn(past: &Past, turn: &Arc<TurnRecord>, view: HistoryView<'_>) -> KeptTurn {
-    let render = || past_turn(past, turn, view);
-    view.rendered.for_model(turn, past.turns.len(), is_shortened(past, turn), render)
 }
 
 fn is_shortened(past: &Past, turn: &TurnRecord) -> bool {

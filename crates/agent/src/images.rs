@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use avocet_protocol::chat::{Attachment, AttachmentKind, AttachmentSource, Content};
 use avocet_protocol::ids::CallId;
-use avocet_protocol::model::{Image, ImageRef, Message, Messages};
+use avocet_protocol::model::{Image, ImageRef, Messages};
 use avocet_protocol::tool::Files;
 use avocet_protocol::turn::{CallResult, TurnRecord};
 use serde_json::Value;
@@ -115,16 +115,9 @@ pub(crate) fn count_images(messages: &Messages) -> usize {
 }
 
 fn newest_images(messages: &Messages) -> impl Iterator<Item = &ImageRef> {
-    let all: Vec<&ImageRef> = messages.iter().flat_map(images_of).collect();
+    let all: Vec<&ImageRef> = messages.images().collect();
     let gone = all.len().saturating_sub(MOST_SHOWN).next_multiple_of(GO_TOGETHER);
     all.into_iter().skip(gone)
-}
-
-fn images_of(message: &Message) -> &[ImageRef] {
-    match message {
-        Message::User { images, .. } => images,
-        Message::System { .. } | Message::Assistant { .. } | Message::ToolResult { .. } => &[],
-    }
 }
 
 fn shows_something(attachment: &Attachment) -> bool {

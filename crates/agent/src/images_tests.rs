@@ -1,3 +1,4 @@
+use avocet_protocol::model::Message;
 use avocet_testkit::FakeFiles;
 use serde_json::json;
 

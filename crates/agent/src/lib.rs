@@ -8,6 +8,7 @@ mod answers;
 mod ask;
 #[cfg(feature = "testing")]
 pub mod benching;
+mod block_trust;
 mod budget_limits;
 mod budgets;
 mod calls;

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use avocet_protocol::access::Trust;
 use avocet_protocol::model::{ModelFacts, ToolCall};
-use avocet_protocol::store::Past;
 use avocet_protocol::tool::{
     SkillLimit, ToolSpec, Toolbox, UPDATE_PLAN, USE_SKILL, USE_TOOLS, groups_to_load,
 };
@@ -182,15 +181,16 @@ impl ToolOffer {
 }
 
 /// Returns the names of the tools that the conversation has loaded, in the order of their loading.
+/// `past` are the past turns with calls.
 pub(crate) fn loaded_tools(
     toolbox: &dyn Toolbox,
     specs: &[ToolSpec],
     core: &[String],
-    past: &Past,
+    past: &[Arc<TurnRecord>],
     turn: &TurnRecord,
 ) -> Vec<String> {
     let mut loaded: Vec<String> = Vec::new();
-    let turns = past.turns.iter().map(Arc::as_ref).chain([turn]);
+    let turns = past.iter().map(Arc::as_ref).chain([turn]);
     let calls = turns.flat_map(|turn| &turn.steps).flat_map(|step| &step.calls);
     for call in calls {
         let mut load = |is_wanted: &dyn Fn(&ToolSpec) -> bool| {

@@ -187,9 +187,9 @@ async fn loaded_tools_follow_from_the_calls_in_the_log() {
         };
         let turn = TurnRecord { steps: vec![step], ..turn.clone() };
         let toolbox = FakeToolbox::default();
-        let now = loaded_tools(&toolbox, &specs(), &core(), &Past::default(), &turn);
+        let now = loaded_tools(&toolbox, &specs(), &core(), &[], &turn);
         assert_eq!(now, expected, "{name} {arguments}");
-        let past = Past { turns: vec![Arc::new(turn.clone())], ..Past::default() };
+        let past = [Arc::new(turn.clone())];
         let empty = TurnRecord { steps: Vec::new(), ..turn };
         let later = loaded_tools(&toolbox, &specs(), &core(), &past, &empty);
         assert_eq!(later, expected, "in a later turn: {name} {arguments}");

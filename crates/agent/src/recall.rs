@@ -38,6 +38,9 @@ impl AgentRecall {
         let scopes = MemoryScope::readable(turn_context.asker(turn).as_ref());
         let mut found =
             self.recall.recall(&scopes, &recall_query(turn), self.budget_tokens).await?;
+        if found.is_empty() {
+            return Ok(found);
+        }
         let shown: Vec<&RecalledMemory> =
             past.turns.iter().flat_map(|turn| &turn.recalled).collect();
         found.retain(|one| !shown.iter().any(|shown| shown.id == one.id && shown.text == one.text));

@@ -12,20 +12,20 @@ use avocet_protocol::tool::{Seen, SeenCall};
 use avocet_protocol::turn::{CallResult, LoggedCall, Origin, ResultKind, Step, TurnRecord};
 
 use crate::answers;
+use crate::block_trust::PastTrust;
 use crate::history::result_text;
 use crate::images;
+use crate::rendered::{BLOCK_TURNS, KeptBlock, RenderedTurns};
 
-/// The past of a session's requests, with its trust, which is computed once until the past changes.
+/// The past of a session's requests, with its trust and the turns that have calls, which are looked
+/// up once until the past changes.
 #[derive(Debug)]
 pub(crate) struct TrustedPast {
     past: Past,
+    /// Has the blocks of the past.
+    rendered: RenderedTurns,
     trust: OnceLock<PastTrust>,
-}
-
-impl From<Past> for TrustedPast {
-    fn from(past: Past) -> Self {
-        Self { past, trust: OnceLock::new() }
-    }
+    called: OnceLock<Vec<Arc<TurnRecord>>>,
 }
 
 impl Deref for TrustedPast {
@@ -36,22 +36,73 @@ impl Deref for TrustedPast {
     }
 }
 
-/// Forgets the trust.
+/// Forgets the trust and the turns with calls.
 impl DerefMut for TrustedPast {
     fn deref_mut(&mut self) -> &mut Past {
         self.trust.take();
+        self.called.take();
         &mut self.past
     }
 }
 
 impl TrustedPast {
+    pub(crate) fn new(past: Past, rendered: RenderedTurns) -> Self {
+        Self { past, rendered, trust: OnceLock::new(), called: OnceLock::new() }
+    }
+
     /// Returns the lowest trust of the next request of a turn: of the summary, the past turns, the
     /// messages of this turn, and the results of its closed steps. Content that an owner has
     /// declared trusted does not lower it.
     pub(crate) fn of_request(&self, turn: &TurnRecord, roles: &dyn Roles) -> Trust {
-        let past = self.trust.get_or_init(|| PastTrust::new(&self.past));
+        let past = self.trust.get_or_init(|| self.past_trust());
         with_roles(past.trust, &past.senders, roles).min(of_turn(&self.past, turn, roles))
     }
+
+    fn past_trust(&self) -> PastTrust {
+        let (blocks, rest) = self.blocks_and_rest();
+        let of_blocks = blocks.iter().zip(self.past.turns.chunks_exact(BLOCK_TURNS));
+        let of_blocks = of_blocks.map(|(block, turns)| {
+            block.trust.get_or_compute(self.past.trusted_to, || {
+                let lasts = !turns.iter().any(|turn| quotes_agent(turn));
+                (trust_of_turns(&self.past, turns), lasts)
+            })
+        });
+        let of_blocks: Vec<Arc<PastTrust>> = of_blocks.collect();
+        let of_rest = trust_of_turns(&self.past, rest);
+        let all = of_blocks.iter().map(Arc::as_ref).chain([&of_rest]);
+        let (trust, senders) = (self.past.compacted.trust, TurnSenders::default());
+        let trust = all.clone().fold(trust, |least, part| least.min(part.trust));
+        all.flat_map(|part| &part.senders).for_each(|sender| senders.add(sender));
+        PastTrust { trust, senders: senders.into_owned() }
+    }
+
+    /// Returns the past turns that may have calls, oldest first.
+    pub(crate) fn turns_with_calls(&self) -> &[Arc<TurnRecord>] {
+        self.called.get_or_init(|| {
+            let (blocks, rest) = self.blocks_and_rest();
+            let of_blocks = blocks.iter().zip(self.past.turns.chunks_exact(BLOCK_TURNS));
+            let of_blocks = of_blocks.filter(|(block, _)| block.has_calls());
+            let turns = of_blocks.flat_map(|(_, turns)| turns).chain(rest);
+            turns
+                .filter(|turn| turn.steps.iter().any(|step| !step.calls.is_empty()))
+                .cloned()
+                .collect()
+        })
+    }
+
+    /// Returns the kept blocks with which the past begins, and the turns behind them.
+    fn blocks_and_rest(&self) -> (Vec<Arc<KeptBlock>>, &[Arc<TurnRecord>]) {
+        let blocks = self.rendered.kept_blocks(&self.past);
+        let rest = &self.past.turns[blocks.len() * BLOCK_TURNS..];
+        (blocks, rest)
+    }
+}
+
+/// Returns `true` if the trust of a message of the turn depends on the texts of the past.
+fn quotes_agent(turn: &TurnRecord) -> bool {
+    let steered = turn.steps.iter().flat_map(|step| &step.steered);
+    let mut messages = turn.origin.messages().iter().chain(steered);
+    messages.any(|message| answers::depends_on_past(&message.message.inbound.content))
 }
 
 /// Returns the lowest trust of a turn. Of a running turn, only the closed steps count.
@@ -70,24 +121,11 @@ fn with_roles<'s>(
     senders.into_iter().map(|sender| Trust::from(roles.role(sender))).fold(trust, Trust::min)
 }
 
-/// The lowest trust of the summary and the past turns, except for the roles of the senders, which
-/// may change during a turn.
-#[derive(Debug)]
-struct PastTrust {
-    trust: Trust,
-    /// A message of each sender, without its content.
-    senders: Vec<Inbound>,
-}
-
-impl PastTrust {
-    fn new(past: &Past) -> Self {
-        let senders = TurnSenders::default();
-        let turns = past.turns.iter().map(|turn| of_one_turn(past, turn, &senders));
-        let trust = turns.fold(past.compacted.trust, Trust::min);
-        let without_content =
-            |one: &Inbound| Inbound { content: Content::default(), ..one.clone() };
-        Self { trust, senders: senders.0.into_inner().into_iter().map(without_content).collect() }
-    }
+fn trust_of_turns(past: &Past, turns: &[Arc<TurnRecord>]) -> PastTrust {
+    let senders = TurnSenders::default();
+    let trust = turns.iter().map(|turn| of_one_turn(past, turn, &senders));
+    let trust = trust.fold(Trust::Full, Trust::min);
+    PastTrust { trust, senders: senders.into_owned() }
 }
 
 /// A message of each sender whose role counts, the latest sender last.
@@ -108,6 +146,13 @@ impl<'r> TurnSenders<'r> {
             }
             None => senders.push(inbound),
         }
+    }
+
+    /// Returns the messages without their content.
+    fn into_owned(self) -> Vec<Inbound> {
+        let without_content =
+            |one: &Inbound| Inbound { content: Content::default(), ..one.clone() };
+        self.0.into_inner().into_iter().map(without_content).collect()
     }
 }
 

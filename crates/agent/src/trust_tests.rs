@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::*;
 use crate::harness::{AgentHarness, answered, session, waiting};
-use crate::{CallWait, Compaction, TurnEnd};
+use crate::{CallWait, Compaction, RenderedTurns, TurnEnd};
 
 fn page(text: &str) -> Scripted {
     Scripted::calls(&[("page", json!({ "text": text }))])
@@ -210,7 +210,7 @@ async fn trust_of_a_request_is_that_of_its_least_trusted_sender() {
         let (last, before) = senders.split_last().unwrap();
         let turns = before.iter().map(one).map(Arc::new).collect();
         let past = Past { turns, ..Past::default() };
-        let past = TrustedPast::from(past);
+        let past = TrustedPast::new(past, RenderedTurns::default());
         assert_eq!(past.of_request(&one(last), &FakeRoles), expected, "{senders:?}");
     }
 }
@@ -264,7 +264,8 @@ async fn trust_of_a_request_follows_changes_of_the_roles_and_of_the_past() {
         },
         ..TurnRecord::clone(&turn)
     };
-    let mut past = TrustedPast::from(Past { turns: vec![turn], ..Past::default() });
+    let mut past =
+        TrustedPast::new(Past { turns: vec![turn], ..Past::default() }, RenderedTurns::default());
     assert_eq!(past.of_request(&child, &FakeRoles), Trust::Full);
     assert_eq!(past.of_request(&child, &Demoted), Trust::User);
     assert_eq!(past.of_request(&child, &FakeRoles), Trust::Full);

@@ -4,7 +4,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use avocet_protocol::model::{Message, Messages, SentCall, SharedMessage};
+use avocet_protocol::model::{
+    Message, MessageBlock, MessagePart, Messages, SentCall, SharedMessage,
+};
 
 /// Makes a history valid:
 ///
@@ -13,27 +15,26 @@ use avocet_protocol::model::{Message, Messages, SentCall, SharedMessage};
 /// - each call answered exactly once, directly after it, and no result without a call;
 /// - unique ids, and only names that providers accept.
 ///
-/// The text of users is never dropped. A message that does not change stays shared.
+/// The text of users is never dropped. A message that does not change stays shared, and so does a
+/// block: its messages are valid on their own.
 #[must_use]
 pub fn make_valid(messages: Messages) -> Messages {
-    let mut valid = ValidMessages::default();
-    valid.messages.reserve(messages.len());
-    let mut rest = messages.into_iter().peekable();
-    while let Some(shared) = rest.next() {
-        match shared.message() {
-            Message::System { text } => append_text(&mut valid.system, text),
-            Message::User { .. } => valid.add_user(shared),
-            Message::Assistant { .. } => {
-                let mut results = Vec::new();
-                while let Some(result) = rest.next_if(|next| is_result(next.message())) {
-                    results.push(result);
+    let (mut valid, mut single) = (ValidMessages::default(), Vec::new());
+    let parts = messages.into_parts();
+    valid.messages.reserve(parts.len());
+    for part in parts {
+        match part {
+            MessagePart::One(shared) => single.push(shared),
+            MessagePart::Block(block) if begins_with_user(&block) => {
+                valid.add_messages(single.drain(..));
+                if !valid.add_block(&block) {
+                    single.extend_from_slice(block.messages());
                 }
-                valid.add_assistant(shared, &results);
             }
-            // The call of this result is missing.
-            Message::ToolResult { .. } => {}
+            MessagePart::Block(block) => single.extend_from_slice(block.messages()),
         }
     }
+    valid.add_messages(single.drain(..));
     valid.finish()
 }
 
@@ -48,6 +49,45 @@ struct ValidMessages {
 }
 
 impl ValidMessages {
+    fn add_messages(&mut self, messages: impl Iterator<Item = Arc<SharedMessage>>) {
+        let mut rest = messages.peekable();
+        while let Some(shared) = rest.next() {
+            match shared.message() {
+                Message::System { text } => append_text(&mut self.system, text),
+                Message::User { .. } => self.add_user(shared),
+                Message::Assistant { .. } => {
+                    let mut results = Vec::new();
+                    while let Some(result) = rest.next_if(|next| is_result(next.message())) {
+                        results.push(result);
+                    }
+                    self.add_assistant(shared, &results);
+                }
+                // The call of this result is missing.
+                Message::ToolResult { .. } => {}
+            }
+        }
+    }
+
+    /// Adds a block that begins with a user message as a whole. Returns `false` if a message of it
+    /// has to change: the first one follows a user message, or a call has an id that was used before.
+    fn add_block(&mut self, block: &Arc<MessageBlock>) -> bool {
+        if self.messages.last().is_some_and(is_user) {
+            return false;
+        }
+        if block.has_calls() {
+            let calls = block.messages().iter().flat_map(|shared| match shared.message() {
+                Message::Assistant { calls, .. } => calls.as_slice(),
+                _ => &[],
+            });
+            if calls.clone().any(|call| self.ids.contains(&call.id)) {
+                return false;
+            }
+            self.ids.extend(calls.map(|call| call.id.clone()));
+        }
+        self.messages.push_part(MessagePart::Block(block.clone()));
+        true
+    }
+
     fn add_user(&mut self, shared: Arc<SharedMessage>) {
         let Message::User { text: more, images: pictures } = shared.message() else { return };
         if more.trim().is_empty() {
@@ -107,8 +147,13 @@ impl ValidMessages {
     }
 
     fn finish(self) -> Messages {
-        let system = (!self.system.is_empty()).then_some(Message::System { text: self.system });
-        system.map(Into::into).into_iter().chain(self.messages).collect()
+        if self.system.is_empty() {
+            return self.messages;
+        }
+        let mut messages = Messages::default();
+        messages.push(Message::System { text: self.system });
+        self.messages.into_parts().into_iter().for_each(|part| messages.push_part(part));
+        messages
     }
 }
 
@@ -127,6 +172,14 @@ impl SentName {
         let Self { id, name } = self;
         SentCall { id: id.clone(), name: name.clone(), arguments: call.arguments.clone() }
     }
+}
+
+fn begins_with_user(block: &MessageBlock) -> bool {
+    block.messages().first().is_some_and(|first| is_user(first.message()))
+}
+
+fn is_user(message: &Message) -> bool {
+    matches!(message, Message::User { .. })
 }
 
 fn is_result(message: &Message) -> bool {

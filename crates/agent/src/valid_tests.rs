@@ -135,6 +135,21 @@ fn make_valid_makes_call_ids_unique_and_tool_names_valid() {
     );
 }
 
+#[test]
+fn make_valid_keeps_a_block_unless_a_message_of_it_has_to_change() {
+    let block = Arc::new(MessageBlock::new([user("b"), assistant("", &["1"]), result("1", "r")]));
+    let count_blocks = |before: &[Message]| {
+        let mut messages = Messages::from(before.to_vec());
+        messages.push_part(MessagePart::Block(block.clone()));
+        let valid = make_valid(messages);
+        valid.parts().filter(|part| matches!(part, MessagePart::Block(_))).count()
+    };
+    assert_eq!(count_blocks(&[]), 1);
+    assert_eq!(count_blocks(&[system("s"), user("a"), assistant("ok", &["2"])]), 1);
+    assert_eq!(count_blocks(&[user("a")]), 0, "two user messages are joined");
+    assert_eq!(count_blocks(&[user("a"), assistant("ok", &["1"])]), 0, "an id repeats");
+}
+
 fn any_history() -> impl Strategy<Value = Vec<Message>> {
     let id = prop::sample::select(vec!["", "1", "2", "3"]);
     let text = prop::sample::select(vec!["", " ", "a", "b"]);
@@ -154,6 +169,19 @@ proptest! {
         let valid = make_valid(history.into());
         prop_assert_eq!(history_complaint(&valid), None, "{:?}", valid);
         prop_assert_eq!(make_valid(valid.clone()), valid);
+    }
+
+    #[test]
+    fn make_valid_returns_the_same_with_a_block_as_without(
+        before in any_history(), middle in any_history(), after in any_history(),
+    ) {
+        let middle = make_valid(middle.into()).into_iter().map(SharedMessage::into_message);
+        let middle = middle.filter(|message| !matches!(message, Message::System { .. }));
+        let mut divided = Messages::from(before);
+        divided.push_part(MessagePart::Block(Arc::new(MessageBlock::new(middle))));
+        divided.extend(after);
+        let single = Messages::from_iter(divided.clone());
+        prop_assert_eq!(make_valid(divided), make_valid(single));
     }
 
     #[test]

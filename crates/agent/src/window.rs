@@ -5,7 +5,7 @@ use avocet_protocol::model::{Messages, ModelFacts, TOKENS_AN_IMAGE};
 use avocet_protocol::store::Past;
 use avocet_protocol::turn::TurnRecord;
 
-use crate::history::{TurnTrim, kept_turn};
+use crate::history::{TurnTrim, past_turn};
 use crate::history_view::HistoryView;
 use crate::shorten::KeepLimits;
 use crate::{TurnLimits, images, make_valid};
@@ -52,7 +52,7 @@ pub(crate) fn shortened_to(past: &Past) -> Option<TurnId> {
 pub(crate) fn turns_to_go(past: &Past, view: HistoryView<'_>, allowed: u64) -> usize {
     let mut used = 0;
     let kept = past.turns.iter().rev().take_while(|turn| {
-        used += kept_turn(past, turn, view).tokens;
+        used += Messages::from(past_turn(past, turn, view)).estimated_tokens();
         used <= allowed
     });
     let kept = kept.count();

@@ -278,14 +278,14 @@ impl RequestAdjustment {
 }
 
 fn sent_thoughts(messages: &Messages) -> impl Iterator<Item = &Reasoning> {
-    messages.iter().filter_map(|message| match message {
+    messages.with_calls_or_reasoning().filter_map(|message| match message {
         Message::Assistant { reasoning, .. } => reasoning.as_ref(),
         _ => None,
     })
 }
 
 fn call_ids(messages: &Messages) -> impl Iterator<Item = &str> {
-    let calls = messages.iter().flat_map(|message| match message {
+    let calls = messages.with_calls_or_reasoning().flat_map(|message| match message {
         Message::Assistant { calls, .. } => &calls[..],
         _ => &[],
     });

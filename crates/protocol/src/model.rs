@@ -27,7 +27,9 @@ pub use error::{ModelError, ModelErrorDetail};
 pub use message::{
     Arguments, ImageRef, MOMENT, Message, Reasoning, SAID, SentCall, ToolCall, without_marks,
 };
-pub use messages::{MessageIter, Messages, SharedMessage};
+pub use messages::{
+    MessageBlock, MessageIter, MessagePart, Messages, SharedMessage, SharedMessageIter,
+};
 pub use models::{Models, NoModel};
 pub use money::{Money, Price, thousands};
 pub use picture::{ConvertPicture, PictureFormat};

@@ -2,8 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use avocet_protocol::model::{Image, ImageRef, Message, ModelRequest, SentCall, SharedMessage};
+use avocet_protocol::model::{
+    Image, ImageRef, Message, MessageBlock, MessagePart, ModelRequest, SentCall, SharedMessage,
+};
 use avocet_protocol::tool::ToolSpec;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,6 +19,9 @@ use super::state::{StateFields, StateRules};
 use super::thinking::EffortFields;
 use crate::repair::{RequestAdjustment, RequestAdjustments};
 use crate::schema::WireSchema;
+
+/// The name of the API of cached JSON.
+const API: &str = "chat/completions";
 
 /// The fields of a request body that follow `model` and `messages`.
 #[derive(Debug, Serialize)]
@@ -144,21 +150,32 @@ fn add_messages(
     request: &ModelRequest,
 ) -> serde_json::Result<()> {
     let (mut instructions, mut mark) = (None, b'[');
-    for shared in request.messages.shared() {
-        let is_same = instructions.is_none() && rules.leaves_unchanged(shared.message());
-        let written = if is_same { shared_json(shared, rules) } else { None };
-        if let Some(json) = written {
-            body.push(mark);
-            body.extend_from_slice(json.as_bytes());
-        } else if let Some(message) =
-            wire_message(shared.message(), role, rules, &mut instructions, &request.images)
+    for part in request.messages.parts() {
+        if let MessagePart::Block(block) = part
+            && instructions.is_none()
+            && let Some(json) = block_json(block, rules)
         {
             body.push(mark);
-            serde_json::to_writer(&mut *body, &message)?;
-        } else {
+            body.extend_from_slice(json.as_bytes());
+            mark = b',';
             continue;
         }
-        mark = b',';
+        for shared in part.messages() {
+            let is_same = instructions.is_none() && rules.leaves_unchanged(shared.message());
+            let written = if is_same { shared_json(shared, rules) } else { None };
+            if let Some(json) = written {
+                body.push(mark);
+                body.extend_from_slice(json.as_bytes());
+            } else if let Some(message) =
+                wire_message(shared.message(), role, rules, &mut instructions, &request.images)
+            {
+                body.push(mark);
+                serde_json::to_writer(&mut *body, &message)?;
+            } else {
+                continue;
+            }
+            mark = b',';
+        }
     }
     if mark == b'[' {
         body.push(mark);
@@ -167,16 +184,33 @@ fn add_messages(
     Ok(())
 }
 
+/// Returns the JSON of the messages of a block, without brackets, if every message is the same in
+/// every request.
+fn block_json<'b>(block: &'b MessageBlock, rules: StateRules<'_>) -> Option<&'b str> {
+    let is_same = |shared: &Arc<SharedMessage>| rules.leaves_unchanged(shared.message());
+    if block.has_images() || (block.has_calls() && !block.messages().iter().all(is_same)) {
+        return None;
+    }
+    block.written(API, |messages| {
+        let written = messages.iter().map(|shared| message_json(shared.message(), rules));
+        Some(written.collect::<Option<Vec<_>>>()?.join(","))
+    })
+}
+
 /// Returns the JSON of a message that is the same in every request, without state.
 fn shared_json<'m>(shared: &'m SharedMessage, rules: StateRules<'_>) -> Option<&'m str> {
-    shared.written("chat/completions", |message| match message {
+    shared.written(API, |message| message_json(message, rules))
+}
+
+fn message_json(message: &Message, rules: StateRules<'_>) -> Option<String> {
+    match message {
         Message::System { .. } => None,
         Message::User { images, .. } if !images.is_empty() => None,
         message => {
             let (role, images) = (SystemRole::default(), BTreeMap::new());
             serde_json::to_string(&wire_message(message, role, rules, &mut None, &images)?).ok()
         }
-    })
+    }
 }
 
 impl<'r> OpenAiChatFields<'r> {

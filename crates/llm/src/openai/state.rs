@@ -250,7 +250,7 @@ impl<'r> StateRules<'r> {
         };
         let fills_reasoning = !adjustments.has_adjustment(RequestAdjustment::NoReasoningContent)
             && (adjustments.has_adjustment(RequestAdjustment::FillReasoning)
-                || request.messages.iter().any(has_reasoning));
+                || request.messages.with_calls_or_reasoning().any(has_reasoning));
         let fills_signatures = !adjustments.has_adjustment(RequestAdjustment::NoExtraContent)
             && (wants_signatures || adjustments.has_adjustment(RequestAdjustment::FillSignatures));
         Self { model, adjustments, fills_reasoning, fills_signatures }

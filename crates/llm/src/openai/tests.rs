@@ -2,8 +2,11 @@
 //! providers are in `contract`.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use avocet_protocol::model::{Arguments, Messages, SharedMessage, Usage};
+use avocet_protocol::model::{
+    Arguments, MessageBlock, MessagePart, Messages, SharedMessage, Usage,
+};
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::Piece;
 use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake, delta_event, event, stream_head};
@@ -337,11 +340,24 @@ fn f33_openai_request_has_the_same_bytes_if_its_messages_keep_their_json() {
     messages.extend(looks.messages);
     let lasting =
         |message| Arc::new(SharedMessage::with_cached_json(SharedMessage::into_message(message)));
-    let kept: Messages = messages.clone().into_iter().map(lasting).collect();
+    let single: Messages = messages.clone().into_iter().map(lasting).collect();
+    let blocks = [1..3, 1..6, 1..7, 3..6, 4..6].map(|of: Range<usize>| {
+        let block = MessageBlock::new(messages.iter().skip(of.start).take(of.len()).cloned());
+        let mut kept: Messages = messages.iter().take(of.start).cloned().collect();
+        kept.push_part(MessagePart::Block(Arc::new(block)));
+        kept.extend(messages.iter().skip(of.end).cloned());
+        assert_eq!(kept, messages);
+        kept
+    });
     let seen = ModelRequest { messages, images: looks.images, ..sample_request() };
     let blind = ModelRequest { images: BTreeMap::new(), ..seen.clone() };
-    let kept = [&seen, &blind, &blind, &seen]
-        .map(|one| (one, ModelRequest { messages: kept.clone(), ..one.clone() }));
+    let kept: Vec<(&ModelRequest, ModelRequest)> = [&seen, &blind, &blind, &seen]
+        .into_iter()
+        .flat_map(|one| {
+            let all = [&single].into_iter().chain(&blocks);
+            all.map(move |kept| (one, ModelRequest { messages: kept.clone(), ..one.clone() }))
+        })
+        .collect();
     let extra_body = BTreeMap::from([("top_k".to_owned(), json!(7))]);
     let chat = OpenAiConfig::default;
     let configs = [
