@@ -1676,7 +1676,7 @@ export interface ListSent {
  * `USED_AT/SESSION`.
  */
 export interface SessionRow {
-    /** The last time that the session was used. */
+    /** The last time that the session was used, to the minute. */
     used_at: Timestamp;
     /** The session. */
     session: SessionId;
@@ -2129,7 +2129,7 @@ export interface SessionSummary {
     session: SessionId;
     /** Number of turns. */
     turns: number;
-    /** The last time that the session was used. */
+    /** The last time that the session was used, to the minute. */
     used_at: Timestamp;
     /** The state of its open turn, if it has one. */
     open: TurnState | null;

@@ -2046,7 +2046,7 @@ class SessionRow(TypedDict):
     `USED_AT/SESSION`.
     """
 
-    # The last time that the session was used.
+    # The last time that the session was used, to the minute.
     used_at: Timestamp
     # The session.
     session: SessionId
@@ -2584,7 +2584,7 @@ class SessionSummary(TypedDict):
     session: SessionId
     # Number of turns.
     turns: int
-    # The last time that the session was used.
+    # The last time that the session was used, to the minute.
     used_at: Timestamp
     # The state of its open turn, if it has one.
     open: TurnState | None

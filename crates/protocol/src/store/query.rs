@@ -120,7 +120,7 @@ pub trait Query: fmt::Debug + Send + Sync {
 /// `USED_AT/SESSION`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionRow {
-    /// The last time that the session was used.
+    /// The last time that the session was used, to the minute.
     pub used_at: Timestamp,
     /// The session.
     pub session: SessionId,
@@ -167,7 +167,7 @@ pub struct SessionSummary {
     pub session: SessionId,
     /// Number of turns.
     pub turns: u64,
-    /// The last time that the session was used.
+    /// The last time that the session was used, to the minute.
     pub used_at: Timestamp,
     /// The state of its open turn, if it has one.
     pub open: Option<TurnState>,
