@@ -1,6 +1,6 @@
 //! Counts those parts of a turn's work that do not depend on the load of the machine, and compares
-//! the counts with `counts.toml`. A count that differs by more than a tenth fails the test; see `fault`.
-//! `UPDATE_COUNTS=1` rewrites the file. `avocet-bench` measures times.
+//! the counts with `counts.toml`. A count that differs by more than a tenth fails the test; for a program
+//! less is allowed (`allowed_part`). `UPDATE_COUNTS=1` rewrites the file. `avocet-bench` measures times.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
