@@ -110,13 +110,19 @@ struct Instructions {
 impl Instructions {
     /// Returns the sum so far. A dump has the instructions since the dump before.
     fn count(&mut self) -> u64 {
-        let dumped =
-            Command::new("callgrind_control").arg("--dump").arg(self.daemon.to_string()).output();
+        let mut control = Command::new("callgrind_control");
+        control.arg("--dump").arg(self.daemon.to_string());
+        // These are in the names of the pipes to valgrind, which runs without them, as the daemon does.
+        for name in ["TMPDIR", "USER", "LOGNAME", "HOST", "HOSTNAME"] {
+            control.env_remove(name);
+        }
+        let dumped = control.output();
         let dumped = dumped
             .unwrap_or_else(|error| panic!("cannot run callgrind_control of valgrind: {error}"));
         assert!(dumped.status.success(), "{dumped:?}");
         self.dumps += 1;
-        let dump = fs::read_to_string(self.traces.join(format!("dump.{}", self.dumps))).unwrap();
+        let dump = fs::read_to_string(self.traces.join(format!("dump.{}", self.dumps)));
+        let dump = dump.unwrap_or_else(|error| panic!("no dump: {error}; {dumped:?}"));
         let totals = dump.lines().find_map(|line| line.strip_prefix("totals: "));
         self.sum += totals.unwrap().trim().parse::<u64>().unwrap();
         self.sum
