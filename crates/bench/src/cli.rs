@@ -89,6 +89,9 @@ pub(crate) struct BenchOptions {
     #[arg(long, value_name = "N", default_value_t = 10,
         value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) turns_per_chat: u16,
+    /// Answers of 1 MB in the log of the part `long-answers`. 5,000 need 11 GB of the disk.
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    pub(crate) long_answers: usize,
     /// Seconds of idling in one run.
     #[arg(long, value_name = "N", default_value_t = 6,
         value_parser = clap::value_parser!(u64).range(1..))]
@@ -114,8 +117,16 @@ pub(crate) enum MeasuredPart {
     Tool,
     /// CPU by length of the conversation.
     Length,
+    /// CPU of the first turn after a switch to a chat with 10,000 messages.
+    Switch,
+    /// CPU of ten chats of 169 turns that are used in turn, against one after the other.
+    Busy,
     /// CPU with 200,000 answers in the ledger of the day.
     Ledger,
+    /// CPU of a turn that searches 10,000 memories, against none.
+    Memories,
+    /// CPU in a log with answers of 1 MB in other chats, against an empty log.
+    LongAnswers,
     /// Transactions and WAL bytes of a text turn.
     Log,
     /// Memory, wake-ups and CPU of an idle daemon.

@@ -34,6 +34,10 @@ pub(crate) struct LoadSizes {
     pub(crate) messages: &'static [usize],
     /// Chats with that many messages.
     pub(crate) chats: usize,
+    /// Chats that are used in turn.
+    pub(crate) busy_chats: usize,
+    /// Memories that a turn searches.
+    pub(crate) memories: usize,
     /// Answers in the ledger of the day.
     pub(crate) answers: usize,
     /// Numbers of sessions that were used once.
@@ -51,6 +55,8 @@ impl LoadSizes {
         many: 32,
         messages: &[10, 100, 1000, 10_000],
         chats: 20,
+        busy_chats: 10,
+        memories: 10_000,
         answers: 200_000,
         sessions: &[10, 100, 1000],
         log: 100_000,
@@ -61,6 +67,8 @@ impl LoadSizes {
         many: 4,
         messages: &[10, 40],
         chats: 1,
+        busy_chats: 2,
+        memories: 60,
         answers: 200,
         sessions: &[1, 3],
         log: 100,

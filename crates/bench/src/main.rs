@@ -4,11 +4,13 @@
 mod cli;
 mod clock;
 mod cold_build;
+mod cost;
 mod daemon;
 mod disk;
 mod events;
 mod fake;
 mod figures;
+mod growth;
 mod homes;
 mod latencies;
 mod load;

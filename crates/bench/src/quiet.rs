@@ -17,7 +17,7 @@ use crate::latencies::Latencies;
 use crate::load::{ChatClient, ChatNames, LoadSpec};
 use crate::model::ModelManner;
 use crate::rows;
-use crate::seed::{Seed, SeedDay};
+use crate::seed::Seed;
 use crate::units::{mebibytes, millis};
 
 /// Number of sessions that run at a time while the memory of many sessions is measured.
@@ -97,7 +97,7 @@ impl Bench<'_> {
         load.turns(&home.socket(), &ChatNames::default()).await?;
         daemon.stop().await?;
         figures.add(rows::READY_USED, self.starts(&home).await?);
-        let seed = Seed { chats: self.sizes.log, turns: 1, when: SeedDay::Past };
+        let seed = Seed { chats: self.sizes.log, turns: 1, ..Seed::default() };
         let home = self.seeded_home(seed, &synced()).await?;
         home.start().await?.stop().await?;
         figures.add(rows::READY_LONG, self.starts(&home).await?);

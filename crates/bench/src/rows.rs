@@ -50,7 +50,7 @@ const fn without_goal(figure: &'static str, title: &'static str, unit: FigureUni
 }
 
 /// All rows, in the order of the table.
-pub(crate) const ROWS: [TableRow; 44] = [
+pub(crate) const ROWS: [TableRow; 50] = [
     row(AT_ONCE, "32 sessions at once, model takes 500 ms, all delivered", AtMost(0.52), Seconds),
     row("text.synced.1.speed", "Text turns, 1 session, synced", AtLeast(800.0), PerSecond),
     row("text.process.1.speed", "Text turns, 1 session, process", AtLeast(1200.0), PerSecond),
@@ -63,7 +63,28 @@ pub(crate) const ROWS: [TableRow; 44] = [
     without_goal(TOOL_CPU_MANY, "CPU of a turn that reads a file, 32 sessions", Milliseconds),
     without_goal(TOOL_SPEED_MANY, "Turns that read a file, 32 sessions", PerSecond),
     row(LENGTH_RATIO, "CPU of a turn behind 10,000 messages, against 10", AtMost(1.2), Times),
-    row(LEDGER_RATIO, "The same with 200,000 answers that day, against none", AtMost(1.1), Times),
+    row(
+        SWITCH_CPU,
+        "CPU of the first turn after a switch to a chat of 10,000",
+        AtMost(6.0),
+        Milliseconds,
+    ),
+    row(
+        BUSY_RATIO,
+        "CPU of a turn, 10 chats of 169 turns in turn, against one by one",
+        AtMost(1.3),
+        Times,
+    ),
+    row(
+        LEDGER_RATIO,
+        "CPU of a turn with 200,000 answers that day, against none",
+        AtMost(1.1),
+        Times,
+    ),
+    without_goal(MEMORIES_CPU, "CPU of a turn with 10,000 memories", Milliseconds),
+    row(MEMORIES_RATIO, "The same against a turn without memories", AtMost(1.2), Times),
+    without_goal(LONG_ANSWERS_CPU, "CPU of a turn in a log with answers of 1 MB", Milliseconds),
+    row(LONG_ANSWERS_RATIO, "The same against a turn in an empty log", AtMost(1.2), Times),
     row(WRITES, "Write transactions of a text turn", AtMost(4.0), Number),
     row(READS, "Read transactions of a text turn", AtMost(3.0), Number),
     row(WAL, "WAL of a text turn", AtMost(28.0), Kilobytes),
@@ -108,7 +129,13 @@ pub(crate) const TOOL_SPEED: &str = "tool.speed";
 pub(crate) const TOOL_CPU_MANY: &str = "tool.many.cpu_ms";
 pub(crate) const TOOL_SPEED_MANY: &str = "tool.many.speed";
 pub(crate) const LENGTH_RATIO: &str = "length.ratio";
+pub(crate) const SWITCH_CPU: &str = "switch.cpu_ms";
+pub(crate) const BUSY_RATIO: &str = "busy.ratio";
 pub(crate) const LEDGER_RATIO: &str = "ledger.ratio";
+pub(crate) const MEMORIES_CPU: &str = "memories.full.cpu_ms";
+pub(crate) const MEMORIES_RATIO: &str = "memories.ratio";
+pub(crate) const LONG_ANSWERS_CPU: &str = "long_answers.full.cpu_ms";
+pub(crate) const LONG_ANSWERS_RATIO: &str = "long_answers.ratio";
 pub(crate) const WRITES: &str = "log.writes";
 pub(crate) const READS: &str = "log.reads";
 pub(crate) const WAL: &str = "log.wal_kb";

@@ -7,17 +7,14 @@ use futures_util::future::try_join_all;
 
 use crate::cli::{DurabilitySetting, MeasuredPart};
 use crate::clock::{now, sleep};
-use crate::daemon::{DaemonProcess, Home, HomeSpec, LogLevel};
+use crate::cost::{Spent, TurnCost};
+use crate::daemon::{Home, HomeSpec, LogLevel};
 use crate::figures::FigureLog;
 use crate::homes::Bench;
-use crate::latencies::Latencies;
-use crate::load::{ChatClient, ChatNames, LoadSpec, Loaded, QUESTION};
+use crate::load::{ChatClient, ChatNames, LoadSpec, QUESTION};
 use crate::model::{ModelManner, ToolCalls};
-use crate::process::{Process, ThreadSwitches};
 use crate::rows;
-use crate::seed::{Seed, SeedDay};
 use crate::statements::TransactionCounts;
-use crate::units::millis;
 use crate::wal::WalEnd;
 
 /// Turns of each session before the measurement, to open connections and warm caches.
@@ -26,10 +23,6 @@ const WARM_UP: usize = 3;
 const SLOW_MODEL: Duration = Duration::from_millis(500);
 /// Maximum number of turns that read a file.
 const TOOL_TURNS: usize = 1000;
-/// Measured turns in each seeded chat.
-const SEEDED_TURNS: usize = 10;
-/// Messages of a chat with a full ledger.
-const LEDGER_MESSAGES: usize = 10;
 /// Measured turns whose transactions and WAL bytes are counted. Few, so that no checkpoint empties
 /// the WAL meanwhile.
 const LOGGED_TURNS: usize = 20;
@@ -95,55 +88,6 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Measures the CPU of turns by the number of messages in front of them.
-    pub(crate) async fn length(&self, figures: &mut FigureLog) -> Result<()> {
-        let mut costs = Vec::new();
-        for &messages in self.sizes.messages {
-            let cost = self.behind(messages, self.sizes.chats, SeedDay::Past).await?;
-            figures.add(format!("length.{messages}.cpu_ms"), cost.cpu_ms);
-            figures.add(format!("length.{messages}.p50_ms"), cost.p50_ms);
-            costs.push(cost.cpu_ms);
-        }
-        if let (Some(shortest), Some(longest)) = (costs.first(), costs.last()) {
-            figures.add(rows::LENGTH_RATIO, longest / shortest);
-        }
-        Ok(())
-    }
-
-    /// Measures the CPU of turns on a day with many answers, against a day with none.
-    pub(crate) async fn ledger(&self, figures: &mut FigureLog) -> Result<()> {
-        let none = self.behind(LEDGER_MESSAGES, self.sizes.chats, SeedDay::Past).await?;
-        let chats = self.sizes.answers * 2 / LEDGER_MESSAGES;
-        let many = self.behind(LEDGER_MESSAGES, chats, SeedDay::Today).await?;
-        figures.add("ledger.none.cpu_ms", none.cpu_ms);
-        figures.add("ledger.full.cpu_ms", many.cpu_ms);
-        figures.add(rows::LEDGER_RATIO, many.cpu_ms / none.cpu_ms);
-        Ok(())
-    }
-
-    /// Measures turns in seeded chats with this number of messages.
-    async fn behind(&self, messages: usize, chats: usize, when: SeedDay) -> Result<TurnCost> {
-        let seed = Seed { chats, turns: messages / 2, when };
-        let home = self.seeded_home(seed, &synced()).await?;
-        let (daemon, mut clients) = (home.start().await?, Vec::new());
-        for number in 0..self.sizes.chats {
-            let mut chat = ChatClient::open(&home.socket(), Seed::chat(number)).await?;
-            chat.turn(QUESTION).await?;
-            clients.push(chat);
-        }
-        daemon.settle().await?;
-        let (before, began, mut took) = (Spent::read(&daemon)?, now(), Vec::new());
-        for chat in &mut clients {
-            for _ in 0..SEEDED_TURNS {
-                took.push(chat.turn(QUESTION).await?);
-            }
-        }
-        let loaded = Loaded { latencies: Latencies::new(took), took: began.elapsed() };
-        let cost = before.each_since(&daemon, &loaded)?;
-        daemon.stop().await?;
-        Ok(cost)
-    }
-
     /// Counts transactions and WAL bytes of text turns, one at a time.
     pub(crate) async fn log(&self, figures: &mut FigureLog) -> Result<()> {
         let home = self.home(&HomeSpec { log: LogLevel::Statements, ..synced() })?;
@@ -191,60 +135,8 @@ impl Bench<'_> {
     }
 }
 
-fn synced() -> HomeSpec {
+pub(crate) fn synced() -> HomeSpec {
     HomeSpec::new(DurabilitySetting::Synced)
-}
-
-/// Speed and cost of turns. The cost is the average of one turn.
-#[derive(Debug)]
-struct TurnCost {
-    speed: f64,
-    p50_ms: f64,
-    p95_ms: f64,
-    /// CPU time of the daemon.
-    cpu_ms: f64,
-    /// CPU time of the load generator, without the model fake.
-    bench_cpu_ms: f64,
-    switches: f64,
-}
-
-impl TurnCost {
-    fn add_to(&self, figures: &mut FigureLog, prefix: &str) {
-        figures.add(format!("{prefix}.speed"), self.speed);
-        figures.add(format!("{prefix}.p50_ms"), self.p50_ms);
-        figures.add(format!("{prefix}.p95_ms"), self.p95_ms);
-        figures.add(format!("{prefix}.cpu_ms"), self.cpu_ms);
-    }
-}
-
-/// The resources used so far.
-struct Spent {
-    cpu: Duration,
-    bench_cpu: Duration,
-    switches: ThreadSwitches,
-}
-
-impl Spent {
-    fn read(daemon: &DaemonProcess) -> Result<Self> {
-        let process = daemon.process();
-        let (bench_cpu, switches) = (Process::this().cpu()?, process.switches()?);
-        Ok(Self { cpu: process.cpu()?, bench_cpu, switches })
-    }
-
-    /// Returns the resources used since then, per turn.
-    fn each_since(&self, daemon: &DaemonProcess, loaded: &Loaded) -> Result<TurnCost> {
-        let now = Self::read(daemon)?;
-        let Loaded { latencies, took } = loaded;
-        let turns = latencies.count().max(1) as f64;
-        Ok(TurnCost {
-            speed: latencies.count() as f64 / took.as_secs_f64().max(f64::MIN_POSITIVE),
-            p50_ms: millis(latencies.percentile(50)),
-            p95_ms: millis(latencies.percentile(95)),
-            cpu_ms: millis(now.cpu.saturating_sub(self.cpu)) / turns,
-            bench_cpu_ms: millis(now.bench_cpu.saturating_sub(self.bench_cpu)) / turns,
-            switches: now.switches.since(&self.switches).all() as f64 / turns,
-        })
-    }
 }
 
 /// The content of the daemon's files so far.

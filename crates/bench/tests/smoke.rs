@@ -7,20 +7,24 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The figures of each part, with small loads.
-const FIGURES: [&str; 18] = [
+const FIGURES: [&str; 22] = [
     "at_once.seconds",
+    "busy.ratio",
     "disk.sync_us",
     "idle.wake_ups",
     "ledger.ratio",
     "length.ratio",
+    "long_answers.ratio",
     "log.reads",
     "log.wal_kb",
     "log.writes",
+    "memories.ratio",
     "memory.0.anonymous_mib",
     "memory.3.rss_mib",
     "program.version_ms",
     "ready.long_ms",
     "request.bytes",
+    "switch.cpu_ms",
     "text.process.1.speed",
     "text.synced.2.p95_ms",
     "text.synced.4.cpu_ms",
