@@ -28,10 +28,18 @@ struct GrowthLoad {
     /// Returns the name of a chat, by its number.
     chat: fn(usize) -> String,
     chats: usize,
-    /// Turns in each chat before the measurement: `false` measures the first turn alone.
-    is_warm: bool,
+    turns: ChatTurns,
     order: ChatOrder,
     question: &'static str,
+}
+
+/// The measured turns of a chat. It has had a turn before, which compacts a long past.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ChatTurns {
+    /// [`TURNS`] turns behind the first one.
+    Next,
+    /// One turn, after the daemon has been started again, so that no cache has the past.
+    AfterStart,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,12 +53,15 @@ enum ChatOrder {
 impl GrowthLoad {
     fn new(chats: usize) -> Self {
         let (chat, order) = (Seed::chat, ChatOrder::OneByOne);
-        Self { chat, chats, is_warm: true, order, question: QUESTION }
+        Self { chat, chats, turns: ChatTurns::Next, order, question: QUESTION }
     }
 
     /// Returns the numbers of the chats in the order of their turns.
     fn order_of_turns(&self) -> Vec<usize> {
-        let turns = if self.is_warm { TURNS } else { 1 };
+        let turns = match self.turns {
+            ChatTurns::Next => TURNS,
+            ChatTurns::AfterStart => 1,
+        };
         let number = |index: usize| match self.order {
             ChatOrder::OneByOne => index / turns,
             ChatOrder::InTurn => index % self.chats,
@@ -75,10 +86,10 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Measures the first turn of long chats, whose past is in no cache.
+    /// Measures the next turn of long chats whose past is in no cache.
     pub(crate) async fn switch(&self, figures: &mut FigureLog) -> Result<()> {
         let messages = self.sizes.messages.last().copied().unwrap_or(FEW_MESSAGES);
-        let load = GrowthLoad { is_warm: false, ..GrowthLoad::new(self.sizes.chats) };
+        let load = GrowthLoad { turns: ChatTurns::AfterStart, ..GrowthLoad::new(self.sizes.chats) };
         let cost = self.grown(&self.long_chats(messages), &load).await?;
         figures.add(rows::SWITCH_CPU, cost.cpu_ms);
         Ok(())
@@ -151,15 +162,15 @@ impl Bench<'_> {
 
     /// Starts a daemon, and measures turns in its chats.
     async fn cost_of(&self, home: &Home, load: &GrowthLoad) -> Result<TurnCost> {
-        let (daemon, socket, mut chats) = (home.start().await?, home.socket(), Vec::new());
-        // Opens the connection to the model.
-        ChatClient::open(&socket, ChatNames::default().next()).await?.turn(QUESTION).await?;
-        for number in 0..load.chats {
-            let mut chat = ChatClient::open(&socket, (load.chat)(number)).await?;
-            if load.is_warm {
-                chat.turn(load.question).await?;
-            }
-            chats.push(chat);
+        let (mut daemon, names) = (home.start().await?, ChatNames::default());
+        let mut chats = home.chats_of(load, &names).await?;
+        for chat in &mut chats {
+            chat.turn(load.question).await?;
+        }
+        if load.turns == ChatTurns::AfterStart {
+            daemon.stop().await?;
+            daemon = home.start().await?;
+            chats = home.chats_of(load, &names).await?;
         }
         daemon.settle().await?;
         let (before, began, mut took) = (Spent::read(&daemon)?, now(), Vec::new());
@@ -173,6 +184,18 @@ impl Bench<'_> {
     }
 }
 
+impl Home {
+    /// Opens the chats of a load. A turn in another chat opens the connection to the model.
+    async fn chats_of(&self, load: &GrowthLoad, names: &ChatNames) -> Result<Vec<ChatClient>> {
+        let (socket, mut chats) = (self.socket(), Vec::new());
+        ChatClient::open(&socket, names.next()).await?.turn(QUESTION).await?;
+        for number in 0..load.chats {
+            chats.push(ChatClient::open(&socket, (load.chat)(number)).await?);
+        }
+        Ok(chats)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,7 +206,7 @@ mod tests {
         assert_eq!(in_turn.order_of_turns()[..5], [0, 1, 2, 0, 1]);
         let one_by_one = GrowthLoad::new(3).order_of_turns();
         assert_eq!((one_by_one.len(), one_by_one[9], one_by_one[10]), (30, 0, 1));
-        let first = GrowthLoad { is_warm: false, ..GrowthLoad::new(3) };
+        let first = GrowthLoad { turns: ChatTurns::AfterStart, ..GrowthLoad::new(3) };
         assert_eq!(first.order_of_turns(), [0, 1, 2]);
     }
 }
