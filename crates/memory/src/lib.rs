@@ -29,6 +29,8 @@ const LEAST_SHARE: f64 = 0.35;
 const SHORT_REQUEST: usize = 6;
 /// From this number of memories on, a word that more than half of them contain tells nothing.
 const ENOUGH_TO_COUNT: u64 = 8;
+/// A turn compares about this many memories, if some of its words are rare enough to choose them.
+const COMPARED: u64 = 200;
 /// Tokens of the remark around the memories, and of the id, scope and date of each.
 const REMARK_TOKENS: u64 = 40;
 const LINE_TOKENS: u64 = 16;
@@ -69,35 +71,63 @@ impl Recall for WordRecall {
         query: &str,
         budget_tokens: u64,
     ) -> Result<Vec<RecalledMemory>, StoreError> {
-        let mut telling = words::telling_words(query);
+        let telling = words::telling_words(query);
         if telling.is_empty() || budget_tokens <= REMARK_TOKENS {
             return Ok(Vec::new());
         }
         let counts = self.memories.memory_words(&telling).await?;
-        telling = without_common(telling, &counts);
+        let telling = without_common(telling, &counts);
         if telling.is_empty() {
             return Ok(Vec::new());
         }
         let only = ScopeFilter::Only(scopes.to_vec());
-        let query = telling.join(" ");
+        let query = rarest_words(&telling).join(" ");
         let found = self.memories.search_memories(&only, &query, CANDIDATES).await?;
         let found = relevant_memories(found, &telling, self.least_similarity);
         Ok(within_budget(found, budget_tokens))
     }
 }
 
-fn without_common(telling: Vec<String>, counts: &WordCounts) -> Vec<String> {
+/// A telling word of a request.
+struct CountedWord {
+    word: String,
+    /// Number of memories that contain it.
+    containing: u64,
+}
+
+fn without_common(telling: Vec<String>, counts: &WordCounts) -> Vec<CountedWord> {
     let is_common = |containing: u64| {
         counts.memories >= ENOUGH_TO_COUNT && containing.saturating_mul(2) > counts.memories
     };
     let counted = telling.into_iter().zip(&counts.containing);
-    counted.filter(|(_, containing)| !is_common(**containing)).map(|(word, _)| word).collect()
+    counted
+        .filter(|(_, containing)| !is_common(**containing))
+        .map(|(word, &containing)| CountedWord { word, containing })
+        .collect()
+}
+
+/// Returns the rarest words that [`COMPARED`] memories contain together. The time of a search grows
+/// with the memories that contain one of its words, and the rare words decide the order anyway. If no
+/// memory contains a rare word, all words are returned, because two frequent ones in the same memory
+/// tell something too.
+fn rarest_words(telling: &[CountedWord]) -> Vec<&str> {
+    let mut by_number: Vec<&CountedWord> = telling.iter().collect();
+    by_number.sort_by_key(|counted| counted.containing);
+    let mut compared = 0;
+    let are_few = |counted: &&&CountedWord| {
+        compared += counted.containing;
+        compared <= COMPARED
+    };
+    let rare: Vec<&CountedWord> = by_number.iter().take_while(are_few).copied().collect();
+    let is_enough = rare.iter().any(|counted| counted.containing > 0);
+    let chosen = if is_enough { rare } else { by_number };
+    chosen.into_iter().map(|counted| counted.word.as_str()).collect()
 }
 
 /// Returns the memories with a good score and enough of the telling words.
 fn relevant_memories(
     found: Vec<FoundMemory>,
-    telling: &[String],
+    telling: &[CountedWord],
     least_similarity: f64,
 ) -> Vec<FoundMemory> {
     let best = found.iter().map(|found| found.score).fold(0.0, f64::max);
@@ -108,7 +138,8 @@ fn relevant_memories(
             || found.score >= best * LEAST_SHARE && {
                 let text = index_text(&found.memory.text);
                 let words: Vec<&str> = text.split(' ').collect();
-                let shared = telling.iter().filter(|word| words::is_in(word, &words)).count();
+                let shared =
+                    telling.iter().filter(|counted| words::is_in(&counted.word, &words)).count();
                 shared >= needed
             }
     };

@@ -148,3 +148,39 @@ async fn recall_stays_within_its_budget_and_its_scopes() {
     let recalled = recall.recall(&[scope], "cello", 600).await.unwrap();
     assert_eq!(recalled.len(), 1);
 }
+
+#[test]
+fn rarest_words_are_few_memories_unless_all_words_are_frequent() {
+    let chosen = |counts: &[(&str, u64)]| {
+        let counted = counts
+            .iter()
+            .map(|&(word, containing)| CountedWord { word: word.to_owned(), containing });
+        rarest_words(&counted.collect::<Vec<_>>()).join(" ")
+    };
+    assert_eq!(chosen(&[("harbour", 3000), ("ferry", 100), ("pier", 100)]), "ferry pier");
+    assert_eq!(chosen(&[("ferry", 100), ("pier", 101)]), "ferry");
+    assert_eq!(
+        chosen(&[("harbour", 3000), ("friday", 0), ("ferry", 2000)]),
+        "friday ferry harbour"
+    );
+    assert_eq!(chosen(&[("a", 30), ("b", 20)]), "b a");
+}
+
+#[tokio::test]
+async fn recall_prefers_the_memories_with_a_rare_word() {
+    let memories: Vec<String> = (0..600)
+        .map(|number| match number {
+            7 => "The ferry number 7 leaves at nine".to_owned(),
+            _ if number % 2 == 0 => format!("The harbour light {number} is old"),
+            _ => format!("House {number} is old"),
+        })
+        .collect();
+    let all: Vec<&str> = memories.iter().map(String::as_str).collect();
+    let (recall, _log) = recall_of(&all).await;
+    assert_eq!(texts(&recall, "ferry in the harbour", 10_000).await, [all[7]]);
+    assert_eq!(
+        texts(&recall, "harbour", 10_000).await.len(),
+        MOST,
+        "a frequent word alone is enough"
+    );
+}

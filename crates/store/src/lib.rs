@@ -50,6 +50,7 @@ mod ledger;
 mod links;
 mod lock;
 mod memories;
+mod memory_count;
 mod memory_files;
 mod migrate;
 mod missing;

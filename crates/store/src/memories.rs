@@ -47,10 +47,12 @@ impl Memories for SqliteStore {
             ),
             Some(query) => db.query_rows(
                 &format!(
-                    "SELECT {MEMORY}, -bm25(memories_index) AS score \
-                     FROM memories_index JOIN memories ON memories.id = memories_index.rowid \
-                     WHERE memories_index MATCH ?3 AND {IN_SCOPES} \
-                     ORDER BY score DESC, memories.id DESC LIMIT ?2"
+                    "SELECT {MEMORY}, score FROM (\
+                         SELECT memories.id AS best, -bm25(memories_index) AS score \
+                         FROM memories_index JOIN memories ON memories.id = memories_index.rowid \
+                         WHERE memories_index MATCH ?3 AND {IN_SCOPES} \
+                         ORDER BY score DESC, best DESC LIMIT ?2) \
+                     JOIN memories ON memories.id = best ORDER BY score DESC, best DESC"
                 ),
                 params![scopes, limit, query],
                 found_from_row,
@@ -69,7 +71,7 @@ impl Memories for SqliteStore {
     }
 
     async fn memory_words(&self, words: &[String]) -> Result<WordCounts> {
-        let words = words.to_vec();
+        let (words, count) = (words.to_vec(), self.changed.memory_count.begin_read());
         self.read(move |db| {
             let containing = words.iter().map(|word| {
                 let counted = "SELECT doc FROM memories_words WHERE term = ?1";
@@ -77,7 +79,8 @@ impl Memories for SqliteStore {
             });
             let containing = containing.collect::<Result<_>>()?;
             let all = "SELECT count(*) FROM memories WHERE state = 'active'";
-            Ok(WordCounts { memories: db.query_one(all, (), |row| row.get(0))?, containing })
+            let memories = count.get_or_count(|| db.query_one(all, (), |row| row.get(0)))?;
+            Ok(WordCounts { memories, containing })
         })
         .await
     }

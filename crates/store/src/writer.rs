@@ -61,6 +61,7 @@ use queued_write::{QueuedWrite, WriteJob};
 
 use crate::identity::OpenFileIdentity;
 use crate::last::LastFile;
+use crate::memory_count::MemoryCount;
 use crate::past_cache::PastCache;
 use crate::rows::{events, owner_rules, stops};
 use crate::tx::{ChangeMarks, Db, Result, Tx};
@@ -139,12 +140,16 @@ pub(crate) struct ChangeNotices {
     pub(crate) memories: Notify,
     pub(crate) consolidations: Notify,
     pub(crate) schedules: Notify,
+    pub(crate) memory_count: Arc<MemoryCount>,
     /// The newest committed event. Read-only logs leave it at 0.
     pub(crate) newest_event: watch::Sender<EventSeq>,
 }
 
 impl ChangeNotices {
     fn notify_listeners(&self, changed: &ChangeMarks) {
+        if changed.memories.get() {
+            self.memory_count.clear();
+        }
         let notices = [
             (&changed.memories, &self.memories),
             (&changed.memories, &self.consolidations),
