@@ -4,7 +4,9 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use avocet_channel_kit::GroupConfig;
-use avocet_config::{ConfigDocument, ConfigError, ConfigSettings, ProfileKeys, keys, schema};
+use avocet_config::{
+    ConfigDocument, ConfigError, ConfigSettings, ProfileKeys, ScheduleTable, keys, schema,
+};
 use avocet_external::ExternalGroup;
 use avocet_http::{HookConfig, HttpConfig, HttpToken};
 use avocet_llm::{
@@ -116,6 +118,38 @@ fn example_configuration_names_every_key() {
         let shown = format!("kind = \"{}\"", kind.name);
         assert!(EXAMPLE.contains(&shown), "config.example.toml does not name {shown}");
     }
+}
+
+/// Lists the tables of a schema whose type ignores keys that it does not know.
+fn lenient_tables(place: &str, schema: &Value, found: &mut Vec<String>) {
+    if schema["properties"].is_object() && schema["additionalProperties"].is_null() {
+        found.push(place.to_owned());
+    }
+    let children: Vec<(String, &Value)> = match schema {
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| (name.clone(), value)).collect()
+        }
+        Value::Array(elements) => {
+            elements.iter().enumerate().map(|(at, value)| (at.to_string(), value)).collect()
+        }
+        _ => return,
+    };
+    for (name, value) in children {
+        lenient_tables(&format!("{place}/{name}"), value, found);
+    }
+}
+
+/// A document looks for unknown keys only after its type has refused the table.
+#[test]
+fn types_of_tables_deny_unknown_keys() {
+    let mut tables = shown_tables();
+    tables.push((String::new(), DeclaredTable::for_type::<ConfigSettings>()));
+    tables.push(("schedules.x".to_owned(), DeclaredTable::for_type::<ScheduleTable>()));
+    let mut found = Vec::new();
+    for (path, table) in tables {
+        lenient_tables(&path, &(table.schema)(), &mut found);
+    }
+    assert_eq!(found, [""; 0], "write #[serde(deny_unknown_fields)] at their types");
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn f15_document_error_does_not_show_a_referenced_value() {
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(deny_unknown_fields, default)]
 struct Component {
     url: String,
 }
