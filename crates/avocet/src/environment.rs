@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use avocet_config::ConfigDocument;
+use jiff::tz::TimeZone;
 
 use crate::exit::{Exit, Failure};
 
@@ -95,6 +96,33 @@ pub(crate) fn moves_cursor() -> bool {
     read_variable("TERM").is_none_or(|term| term != "dumb")
 }
 
+/// The link that names the time zone of a Linux system.
+const ZONE_LINK: &str = "/etc/localtime";
+
+/// Returns the time zone of the system, with its name.
+///
+/// jiff lists all zones before it opens one, which is most of what a zone costs a start. So the
+/// file behind the link is read here. jiff keeps what it alone can do: `TZ`, `TZDIR`, and a system
+/// whose link is a file or leads elsewhere.
+pub(crate) fn system_zone() -> TimeZone {
+    #[expect(clippy::disallowed_methods, reason = "the binary reads the environment")]
+    let is_chosen = ["TZ", "TZDIR"].iter().any(|name| std::env::var_os(name).is_some());
+    let linked = if is_chosen { None } else { linked_zone(Path::new(ZONE_LINK)) };
+    linked.unwrap_or_else(TimeZone::system)
+}
+
+/// Reads the zone that a link leads to, and takes its name from the target, such as
+/// `/usr/share/zoneinfo/Europe/Berlin`; `None` if the target has no such name or is no zone.
+fn linked_zone(link: &Path) -> Option<TimeZone> {
+    let target = std::fs::read_link(link).ok()?;
+    let (_, name) = target.to_str()?.rsplit_once("/zoneinfo/")?;
+    // These directories have the same zones again, with and without leap seconds.
+    if name.starts_with("posix/") || name.starts_with("right/") {
+        return None;
+    }
+    TimeZone::tzif(name, &std::fs::read(link).ok()?).ok()
+}
+
 /// The place where a browser would open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Desktop {
@@ -131,6 +159,58 @@ fn desktop_of(environment: impl Fn(&str) -> Option<String>) -> Desktop {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns the zone behind a link to a file below `zoneinfo`, or below another directory.
+    fn zone_behind(directory: &str, name: &str, bytes: &[u8]) -> Option<TimeZone> {
+        let home = tempfile::TempDir::new().unwrap();
+        let (file, link) = (home.path().join(directory).join(name), home.path().join("localtime"));
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, bytes).unwrap();
+        // Relative, as systemd writes it.
+        std::os::unix::fs::symlink(Path::new(directory).join(name), &link).unwrap();
+        linked_zone(&link)
+    }
+
+    /// Returns a zone file (RFC 9636) whose offset is one hour, and in summer by the rule two.
+    fn zone_file(rule: &str) -> Vec<u8> {
+        let counts = [0, 0, 0, 0, 1, 4_u32].map(u32::to_be_bytes);
+        let kind = [3600_u32.to_be_bytes().as_slice(), &[0, 0], b"CET\0"].concat();
+        let block = [b"TZif2".as_slice(), &[0; 15], &counts.concat(), &kind].concat();
+        [&block, &block, format!("\n{rule}\n").as_bytes()].concat()
+    }
+
+    #[test]
+    fn linked_zone_is_the_one_that_jiff_finds_by_name() {
+        let bytes = zone_file("CET-1CEST,M3.5.0,M10.5.0/3");
+        let zone = zone_behind("usr/share/zoneinfo", "Europe/Berlin", &bytes).unwrap();
+        let by_name = TimeZone::get("Europe/Berlin").unwrap();
+        assert_eq!(zone.iana_name(), by_name.iana_name());
+        for (moment, hours) in [
+            ("2026-03-29T00:59:59Z", 1),
+            ("2026-03-29T01:00:00Z", 2),
+            ("2026-10-25T00:59:59Z", 2),
+            ("2045-12-01T12:00:00Z", 1),
+        ] {
+            let moment = moment.parse().unwrap();
+            assert_eq!(zone.to_offset(moment), jiff::tz::offset(hours), "{moment}");
+            assert_eq!(zone.to_offset(moment), by_name.to_offset(moment), "{moment}");
+        }
+    }
+
+    #[test]
+    fn linked_zone_leaves_other_links_to_jiff() {
+        let bytes = zone_file("CET-1");
+        let name = "Europe/Berlin";
+        assert!(zone_behind("usr/share/zoneinfo", name, &bytes).is_some());
+        assert_eq!(zone_behind("usr/share/zones", name, &bytes), None);
+        assert_eq!(zone_behind("usr/share/zoneinfo/right", name, &bytes), None);
+        assert_eq!(zone_behind("usr/share/zoneinfo", name, b"no zone"), None);
+        let home = tempfile::TempDir::new().unwrap();
+        let file = home.path().join("localtime");
+        assert_eq!(linked_zone(&file), None);
+        std::fs::write(&file, bytes).unwrap();
+        assert_eq!(linked_zone(&file), None);
+    }
 
     #[test]
     fn desktop_of_an_environment() {

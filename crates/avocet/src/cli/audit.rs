@@ -17,6 +17,7 @@ use crate::cli::values::{parse_rows, session_id};
 use crate::components::audit::{Checked, check_audit};
 use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::CommandContext;
+use crate::environment::system_zone;
 use crate::exit::{Exit, Failure};
 use crate::output::{print_json, print_text};
 
@@ -61,7 +62,7 @@ pub(crate) async fn run(context: &CommandContext, audit: AuditArgs) -> Result<Ex
     if let Some(AuditCommand::Verify { json }) = command {
         return verify_audit(context, json).await;
     }
-    let zone = TimeZone::system();
+    let zone = system_zone();
     let since = since.map(|since| moment_of(&since, context.clock.now(), &zone)).transpose()?;
     let configuration = Configuration::load(context, ConfigurationUse::Daemon)?;
     let rows = match open_log_read_only(context, &configuration)? {

@@ -14,6 +14,7 @@ use jiff::tz::TimeZone;
 use crate::cli::reach::{all_rows, call_daemon_or_log};
 use crate::cli::values::parse_rows;
 use crate::context::CommandContext;
+use crate::environment::system_zone;
 use crate::exit::{Exit, Failure};
 use crate::output::{format_moment, format_span, print_result, print_text};
 use crate::redaction;
@@ -66,7 +67,7 @@ pub(crate) async fn run(context: &CommandContext, command: DeadCommand) -> Resul
         DeadCommand::Show { id, json } => {
             let letter: DeadLetter =
                 call_method::<ShowDeadLetter>(context, &NamedDeadLetter { id }).await?;
-            print_result(json, &letter, || letter_text(&letter, &TimeZone::system()))?;
+            print_result(json, &letter, || letter_text(&letter, &system_zone()))?;
         }
         DeadCommand::Retry(choice) => {
             for_each_letter::<RetryDeadLetter>(context, choice, "is queued again").await?;

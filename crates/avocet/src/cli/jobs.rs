@@ -29,6 +29,7 @@ use crate::configuration::{Configuration, ConfigurationUse};
 use crate::connection::connect_daemon;
 use crate::context::CommandContext;
 use crate::daemon::running::{ChannelIntake, RunningDaemon, StartOptions};
+use crate::environment::system_zone;
 use crate::exit::{Exit, Failure};
 use crate::input::text_or_stdin;
 use crate::output::{format_age, format_moment, format_span, print_json, print_result, print_text};
@@ -123,7 +124,7 @@ pub(crate) async fn run(context: &CommandContext, command: JobCommand) -> Result
         }
         JobCommand::Show { job, json } => {
             let job = fetch_status(context, job).await?;
-            print_result(json, &job, || job_text(&job, &TimeZone::system()))
+            print_result(json, &job, || job_text(&job, &system_zone()))
         }
         JobCommand::Logs { job, follow: true } => follow_job(context, job).await,
         JobCommand::Logs { job, follow: false } => {

@@ -27,6 +27,7 @@ use crate::components::checkup::mirror_problems;
 use crate::components::memories::{has_files, make_mirror};
 use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::CommandContext;
+use crate::environment::system_zone;
 use crate::exit::{Exit, Failure};
 use crate::input::text_or_stdin;
 use crate::output::{format_moment, print_result, print_text, print_warning};
@@ -139,7 +140,7 @@ struct MemoryDetails {
 }
 
 pub(crate) async fn run(context: &CommandContext, command: MemoryCommand) -> Result<Exit, Failure> {
-    let zone = TimeZone::system();
+    let zone = system_zone();
     take_in_edits(context).await;
     match command {
         MemoryCommand::Add { text, scope, json } => {
@@ -196,7 +197,7 @@ async fn list_found(
 ) -> Result<Exit, Failure> {
     let ListArgs { scope, limit, json } = list;
     let memories = search_memories(context, scope.filter(), query, limit).await?;
-    print_result(json, &memories, || list_text(&memories, &TimeZone::system()))
+    print_result(json, &memories, || list_text(&memories, &system_zone()))
 }
 
 async fn search_memories(

@@ -19,6 +19,7 @@ use crate::cli::erase::{EraseOptions, erase};
 use crate::cli::reach::{all_rows, bus_to_log, call_daemon_or_log};
 use crate::cli::values::chat_address;
 use crate::context::CommandContext;
+use crate::environment::system_zone;
 use crate::exit::{Exit, Failure};
 use crate::output::{format_moment, format_span, print_result, print_text};
 
@@ -137,7 +138,7 @@ pub(crate) async fn run_people(
                 call_method::<ListPeople>(context, &list).await
             };
             let people = all_rows(ListPeople::default().limit, page).await?;
-            print_result(json, &people, || people_text(&people, &TimeZone::system()))
+            print_result(json, &people, || people_text(&people, &system_zone()))
         }
         PeopleCommand::Erase { person, options } => {
             erase(context, EraseSubject::Person(person), options).await

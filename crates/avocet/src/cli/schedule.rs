@@ -24,6 +24,7 @@ use crate::cli::values::chat_address;
 use crate::components::schedules::{AdmittedSpeakers, AgentChecklists};
 use crate::components::workspaces::{AgentWorkspaces, WorkspaceLogs};
 use crate::context::CommandContext;
+use crate::environment::system_zone;
 use crate::exit::{Exit, Failure};
 use crate::output::{format_moment, print_result};
 use crate::registry;
@@ -132,7 +133,7 @@ pub(crate) async fn run(
         SchedulesCommand::Show(OneSchedule { id, json }) => {
             let shown: ShownSchedule =
                 call_method::<ShowSchedule>(context, &ShowSchedule { id }).await?;
-            return print_result(json, &shown, || shown_text(&shown, &TimeZone::system()));
+            return print_result(json, &shown, || shown_text(&shown, &system_zone()));
         }
         SchedulesCommand::Run(one) => (one, ScheduleCommand::Run, "is queued to run now"),
         SchedulesCommand::Pause(one) => (one, ScheduleCommand::Pause, "is paused"),
@@ -198,7 +199,7 @@ async fn open_service(
         checklists: Arc::new(AgentChecklists::new(configuration, &workspaces)?),
         clock: context.clock.clone(),
     };
-    let calendar = Arc::new(ZoneCalendar::new(&TimeZone::system()));
+    let calendar = Arc::new(ZoneCalendar::new(&system_zone()));
     let bus = bus_to_log(context, configuration, store).await?;
     let speakers = Arc::new(AdmittedSpeakers(Arc::new(bus)));
     Ok(ScheduleService { runner, calendar, agents: configuration.agent_names(), speakers })

@@ -23,6 +23,7 @@ use crate::components::kept_copies::{DeletionWithCopies, open_copies};
 use crate::configuration::{Configuration, ConfigurationUse};
 use crate::connection::connect_daemon;
 use crate::context::CommandContext;
+use crate::environment::system_zone;
 use crate::exit::{Exit, Failure};
 use crate::output::{ask_confirmation, format_moment, print_json, print_text};
 use crate::redaction;
@@ -145,7 +146,7 @@ async fn list_sessions(context: &CommandContext, list: SessionsListArgs) -> Resu
     } else if sessions.is_empty() {
         print_text("There are no sessions yet.\n")?;
     } else {
-        let mut text = list_text(&sessions, &TimeZone::system());
+        let mut text = list_text(&sessions, &system_zone());
         if let Some(last) = sessions.last().filter(|_| sessions.len() == list.limit as usize) {
             let row = SessionRow { used_at: last.used_at, session: last.session.clone() };
             text.push_str(&format!("There may be more: avocet sessions list --after {row}\n"));
@@ -166,7 +167,7 @@ async fn show_session(context: &CommandContext, show: SessionsShowArgs) -> Resul
     } else if turns.is_empty() {
         return Err(no_messages(&show.session));
     } else {
-        let mut text = transcript_text(&turns, &TimeZone::system());
+        let mut text = transcript_text(&turns, &system_zone());
         if let Some(first) = turns.first().filter(|_| turns.len() == show.turns as usize) {
             let (session, id) = (&show.session, first.id);
             let more = format!("There may be more: avocet sessions show {session} --before {id}\n");
@@ -190,7 +191,7 @@ async fn export_session(
     match format {
         ExportFormat::Json => print_json(&turns)?,
         ExportFormat::Markdown => {
-            print_text(&export::session_markdown(&session, &turns, &TimeZone::system()))?;
+            print_text(&export::session_markdown(&session, &turns, &system_zone()))?;
         }
     }
     Ok(Exit::Done)

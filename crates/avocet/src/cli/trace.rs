@@ -20,6 +20,7 @@ use crate::cli::events::answer_from_log;
 use crate::cli::reach::open_log_read_only;
 use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::CommandContext;
+use crate::environment::system_zone;
 use crate::exit::{Exit, Failure};
 use crate::output::{format_moment, print_result};
 
@@ -45,7 +46,7 @@ pub(crate) async fn run(context: &CommandContext, args: TraceArgs) -> Result<Exi
     };
     let spans: Vec<TraceSpan> = answer_from_log::<Trace>(&log, &Trace { message: id }).await?;
     let now = context.clock.now();
-    print_result(json, &spans, || timeline_text(&spans, now, &TimeZone::system()))
+    print_result(json, &spans, || timeline_text(&spans, now, &system_zone()))
 }
 
 /// Formats the timeline: a head, and a row with a bar for each span. An open span has its age.

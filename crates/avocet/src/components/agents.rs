@@ -23,7 +23,6 @@ use avocet_session::{
 use avocet_tools::{
     AgentPolicy, BuiltinParts, ChangeReviews, PathLocks, ToolRegistry, WebAccess, add_builtin,
 };
-use jiff::tz::TimeZone;
 use parking_lot::Mutex;
 
 use crate::components::budgets::convert_budgets;
@@ -35,6 +34,7 @@ use crate::components::web::{make_web, named_hosts};
 use crate::components::workspaces::{OpenWorkspace, named_in_chat, session_binding};
 use crate::configuration::{Agent as AgentPlace, Configuration};
 use crate::context::CommandOverrides;
+use crate::environment::system_zone;
 use crate::exit::{Exit, Failure};
 use crate::{redaction, registry};
 
@@ -124,7 +124,7 @@ impl AgentFactory {
         let prompt_settings = PromptSettings {
             system: format!("{SYSTEM} {ABOUT_MARKS}").into(),
             file: None,
-            zone: TimeZone::system(),
+            zone: system_zone(),
             marks: self.parts.kept.marks,
         };
         let AgentParts { configuration, models, ports, .. } = &self.parts;
@@ -166,11 +166,11 @@ impl AgentFactory {
             skills: workspace.skills.clone(),
             shell: shells.program_settings(workspace.roots.workspace().root()),
             web: self.web.clone(),
-            zone: TimeZone::system(),
+            zone: system_zone(),
             tasks: store.clone(),
             profiles: profiles.collect(),
             schedules: store.clone(),
-            calendar: Arc::new(ZoneCalendar::new(&TimeZone::system())),
+            calendar: Arc::new(ZoneCalendar::new(&system_zone())),
             clock: clock.clone(),
         }
     }

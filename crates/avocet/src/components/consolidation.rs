@@ -14,11 +14,11 @@ use avocet_protocol::schedule::{Calendar as _, TimesRequest};
 use avocet_protocol::store::Consolidations;
 use avocet_store::SqliteStore;
 use avocet_supervise::Group;
-use jiff::tz::TimeZone;
 
 use crate::components::budgets::convert_budgets;
 use crate::components::models::Models;
 use crate::configuration::Configuration;
+use crate::environment::system_zone;
 use crate::exit::{Exit, Failure};
 
 const WHEN: &str = "memory.consolidation.when";
@@ -46,7 +46,7 @@ fn consolidation_times(
         })),
         cron if cron.split_whitespace().count() == 5 => {
             let request = TimesRequest { cron: Some(cron.to_owned()), ..TimesRequest::default() };
-            let rule = ZoneCalendar::new(&TimeZone::system()).read(&request, now)?;
+            let rule = ZoneCalendar::new(&system_zone()).read(&request, now)?;
             let times = ScheduleTimes::new(&rule).map_err(|error| error.to_string())?;
             Ok(Some(ConsolidationTimes::At(times)))
         }
@@ -91,7 +91,7 @@ pub(crate) fn make_consolidator(
         marks: Arc::new(RequestMarks(Marks::new(uuid::Uuid::new_v4().as_u64_pair().0))),
         clock: clock.clone(),
         stop: store.clone(),
-        zone: TimeZone::system(),
+        zone: system_zone(),
     };
     let limits = ConsolidatorLimits {
         memories: max_memories,

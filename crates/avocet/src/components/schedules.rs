@@ -21,11 +21,11 @@ use avocet_protocol::schedule::{
 use avocet_protocol::store::{Schedules, StoreError};
 use avocet_protocol::tool::Files;
 use avocet_supervise::{Group, SystemClock};
-use jiff::tz::TimeZone;
 
 use crate::components::checklist::has_entries;
 use crate::components::workspaces::AgentWorkspaces;
 use crate::configuration::{Agent, Configuration};
+use crate::environment::system_zone;
 use crate::exit::Failure;
 use crate::registry;
 
@@ -45,7 +45,7 @@ pub(crate) fn configured_schedules(
     if settings.schedules.is_empty() && settings.heartbeat.every.is_none() {
         return Ok(Vec::new());
     }
-    let calendar = ZoneCalendar::new(&TimeZone::system());
+    let calendar = ZoneCalendar::new(&system_zone());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let channels = registry::make_channels(document, settings, &clock)?.channels;
     let channels = ChannelRegistry::new(channels.into_iter().map(|one| one.channel).collect());
@@ -119,7 +119,7 @@ pub(crate) async fn start(
     runner: RunnerParts,
     group: &Group,
 ) -> Result<ScheduleService, Failure> {
-    let calendar = Arc::new(ZoneCalendar::new(&TimeZone::system()));
+    let calendar = Arc::new(ZoneCalendar::new(&system_zone()));
     let speakers = Arc::new(AdmittedSpeakers(bus.clone()));
     let (log, now) = (runner.schedules.as_ref(), runner.clock.now());
     let configured = &configuration.schedules;

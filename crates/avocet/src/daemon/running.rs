@@ -12,7 +12,6 @@ use avocet_protocol::store::{Query, StoreError};
 use avocet_session::Sessions;
 use avocet_store::{LogHolder, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
-use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::components::audit::Keeper;
@@ -21,6 +20,7 @@ use crate::configuration::Configuration;
 use crate::daemon::children::Children;
 use crate::daemon::reload::Reloader;
 use crate::daemon::stuck::{Stuck, hung_channel};
+use crate::environment::system_zone;
 use crate::redaction;
 
 /// The time for the last answers to be delivered when the daemon stops.
@@ -75,7 +75,7 @@ pub(crate) fn open_options(configuration: &Configuration, holder: LogHolder) -> 
         answer_edits: configuration.settings.sessions.answer_edits,
         start_empty: false,
         redactor: redaction::shared_redactor(),
-        zone: TimeZone::system(),
+        zone: system_zone(),
         holder,
     }
 }

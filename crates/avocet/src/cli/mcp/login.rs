@@ -11,7 +11,6 @@ use avocet_protocol::clock::{Clock, within};
 use avocet_protocol::ignore_result;
 use avocet_supervise::run_blocking;
 use clap::Args;
-use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::components::mcp;
@@ -19,6 +18,7 @@ use crate::components::shell::Shells;
 use crate::configuration::{Configuration, ConfigurationUse};
 use crate::connection::connect_daemon;
 use crate::context::CommandContext;
+use crate::environment::system_zone;
 use crate::exit::{Exit, Failure};
 use crate::output::{format_moment, print_result, print_text, print_warning};
 use crate::{registry, stderr};
@@ -179,7 +179,7 @@ fn login_text(server: &str, LoginDone { scopes, expires_at, is_renewed }: &Login
         text.push_str(&format!(", with the scopes {}", scopes.join(", ")));
     }
     if let (Some(end), false) = (expires_at, is_renewed) {
-        text.push_str(&format!(", until {}", format_moment(*end, &TimeZone::system())));
+        text.push_str(&format!(", until {}", format_moment(*end, &system_zone())));
     }
     text + "\n"
 }

@@ -17,7 +17,7 @@ use crate::cli::erase::{unknown_person, workspace_files};
 use crate::cli::reach::open_log_read_only;
 use crate::configuration::{Configuration, ConfigurationUse};
 use crate::context::CommandContext;
-use crate::environment::absolute_path;
+use crate::environment::{absolute_path, system_zone};
 use crate::exit::{Exit, Failure};
 use crate::output::{format_moment, print_result};
 use crate::redaction;
@@ -89,7 +89,7 @@ fn write_folder(
     let mut all = Value::Object(all);
     redaction::shared_redactor().redact_json(&mut all);
     fs::write(folder.join("data.json"), format!("{all:#}\n"))?;
-    fs::write(folder.join("README.md"), person_markdown(&all, &TimeZone::system()))?;
+    fs::write(folder.join("README.md"), person_markdown(&all, &system_zone()))?;
     if !files.is_empty() {
         fs::create_dir(folder.join("files"))?;
     }
