@@ -1,15 +1,17 @@
 //! The parts that a build may leave out, by features of cargo. The slim program has none of them.
 
 /// The names of the features, and whether this program has the part.
-const PARTS: [(&str, bool); 4] = [
+const PARTS: [(&str, bool); 6] = [
     ("acp", cfg!(feature = "acp")),
     ("discord", cfg!(feature = "discord")),
+    ("mcp-server", cfg!(feature = "mcp-server")),
     ("outlines", cfg!(feature = "outlines")),
     ("prove", cfg!(feature = "prove")),
+    ("telemetry", cfg!(feature = "telemetry")),
 ];
 
 /// The arguments of a command that is left out.
-#[cfg(not(feature = "prove"))]
+#[cfg(not(all(feature = "mcp-server", feature = "prove")))]
 #[derive(Debug, clap::Args)]
 pub(crate) struct LeftOutArgs {
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]

@@ -32,10 +32,12 @@ pub(crate) use key_error::key_error;
 pub(crate) use providers::{make_model, unnamed_model};
 pub(crate) use services::{
     ConfiguredEmbedder, MCP_SERVERS, WEB_SEARCH, configured_embedder, http_plan, make_transcriber,
-    mcp_servers, open_hosts, opened_hosts, speech_endpoint, spoken_answers, telemetry_config,
-    transcription_endpoint, web_search,
+    mcp_servers, open_hosts, opened_hosts, speech_endpoint, spoken_answers, transcription_endpoint,
+    web_search,
 };
 
+#[cfg(feature = "telemetry")]
+pub(crate) use services::telemetry_config;
 pub(crate) use tables::{ACCOUNTS, KINDS, OPTIONAL, config_schema};
 
 #[cfg(test)]

@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use avocet_gateway::{Caller, ChatPatterns, MCP_CHATS};
+use avocet_gateway::Caller;
 use avocet_protocol::access::ClientRole;
-use avocet_protocol::ids::SenderId;
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
@@ -14,9 +13,6 @@ use tokio_util::sync::CancellationToken;
 use crate::console::Console;
 use crate::problem::Problem;
 use crate::secret_bytes::is_equal;
-
-/// The name at `/mcp` of a browser that is signed in to the web console.
-const CONSOLE: &str = "console";
 
 /// A client whose token was checked.
 pub(crate) struct CheckedCaller {
@@ -33,32 +29,6 @@ pub(crate) struct HttpCaller(
     /// Its highest role at `/mcp`.
     pub(crate) ClientRole,
 );
-
-impl HttpCaller {
-    /// Returns the rights of the client at `/mcp`. Another model has written the texts there, so they
-    /// are no words of the operator who made the token: a higher role than permitted is lowered, and
-    /// the sender becomes `mcp:NAME`, which is nobody's owner.
-    pub(crate) fn over_mcp(&self) -> Caller {
-        let Self(caller, highest) = self;
-        if caller.role <= *highest {
-            return caller.clone();
-        }
-        let name = caller.sender.as_str().strip_prefix("http:");
-        let sender = SenderId::parse(&format!("mcp:{}", name.unwrap_or(CONSOLE)));
-        Caller {
-            // A part of an id is an id.
-            sender: sender.unwrap_or_else(|_| caller.sender.clone()),
-            role: *highest,
-            chats: name.map_or_else(own_chats, |_| caller.chats.clone()),
-            methods: caller.methods.clone(),
-        }
-    }
-}
-
-/// The chats of an MCP client that no table names: the conversations that it names itself.
-fn own_chats() -> ChatPatterns {
-    ChatPatterns::new(vec![MCP_CHATS.to_owned()])
-}
 
 /// The digest of a client's token. Comparing digests takes the same time for every wrong token of
 /// one length, and reveals nothing about the token itself.

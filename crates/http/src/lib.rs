@@ -13,6 +13,7 @@ mod form;
 mod guard;
 mod hooks;
 mod input;
+#[cfg(feature = "mcp-server")]
 mod mcp;
 mod metrics;
 mod on_demand;

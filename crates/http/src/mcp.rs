@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_gateway::{
-    AttachParams, Caller, MAX_LINE_BYTES, RpcError, SocketMethod, Subscribe, Wait, check_rights,
+    AttachParams, Caller, ChatPatterns, MAX_LINE_BYTES, MCP_CHATS, RpcError, SocketMethod,
+    Subscribe, Wait, check_rights,
 };
 use avocet_mcp_server::{
     McpCaller, McpHost, McpServer, McpServerParts, MethodError, SessionFeed, SocketMethods,
@@ -35,6 +36,8 @@ use crate::problem::Problem;
 use crate::sse::is_stream;
 use crate::state::HttpState;
 
+/// The name of a browser that is signed in to the web console.
+const CONSOLE: &str = "console";
 /// The header with the MCP session.
 const SESSION: &str = "mcp-session-id";
 /// The most MCP sessions at the same time. A further one ends the session that has been idle longest.
@@ -199,6 +202,32 @@ impl KnownSessions {
 
 fn session_of(headers: &HeaderMap) -> Option<&str> {
     headers.get(SESSION).map(|session| session.to_str().unwrap_or_default())
+}
+
+impl HttpCaller {
+    /// Returns the rights of the client at `/mcp`. Another model has written the texts there, so they
+    /// are no words of the operator who made the token: a higher role than permitted is lowered, and
+    /// the sender becomes `mcp:NAME`, which is nobody's owner.
+    pub(crate) fn over_mcp(&self) -> Caller {
+        let Self(caller, highest) = self;
+        if caller.role <= *highest {
+            return caller.clone();
+        }
+        let name = caller.sender.as_str().strip_prefix("http:");
+        let sender = SenderId::parse(&format!("mcp:{}", name.unwrap_or(CONSOLE)));
+        Caller {
+            // A part of an id is an id.
+            sender: sender.unwrap_or_else(|_| caller.sender.clone()),
+            role: *highest,
+            chats: name.map_or_else(own_chats, |_| caller.chats.clone()),
+            methods: caller.methods.clone(),
+        }
+    }
+}
+
+/// The chats of an MCP client that no table names: the conversations that it names itself.
+fn own_chats() -> ChatPatterns {
+    ChatPatterns::new(vec![MCP_CHATS.to_owned()])
 }
 
 /// Finds the client of a request, which the checks in front of all paths have put into it.

@@ -28,9 +28,12 @@ use axum::routing::{MethodRouter, any, delete, get, post, put};
 use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
 
-use crate::caller::{CheckedCaller, HttpCaller, caller};
+#[cfg(feature = "mcp-server")]
+use crate::caller::HttpCaller;
+use crate::caller::{CheckedCaller, caller};
 use crate::guard::RequestedHost;
 use crate::hooks;
+#[cfg(feature = "mcp-server")]
 use crate::mcp::McpEndpoint;
 use crate::openai::{chat, files as uploaded, models, responses, stored};
 use crate::openapi;
@@ -125,11 +128,8 @@ pub(crate) fn pages() -> Vec<(&'static str, MethodRouter<Arc<HttpState>>)> {
 pub(crate) fn router(state: &Arc<HttpState>) -> Router {
     let routes = routes().into_iter().chain(pages());
     let router = routes.fold(Router::new(), |router, (path, methods)| router.route(path, methods));
-    let endpoint = McpEndpoint::new(state);
-    let mcp =
-        any(async |caller: HttpCaller, request: Request| endpoint.serve(caller, request).await);
     with_webhooks(router, &state.access.webhooks)
-        .route(MCP, mcp)
+        .route(MCP, mcp(state))
         .fallback(async || {
             Problem::not_found("there is no such path; see /openapi.json").for_all_clients()
         })
@@ -143,6 +143,21 @@ pub(crate) fn router(state: &Arc<HttpState>) -> Router {
         })
         .layer(from_fn_with_state(state.clone(), admit))
         .with_state(state.clone())
+}
+
+/// The endpoint for clients of the Model Context Protocol.
+#[cfg(feature = "mcp-server")]
+fn mcp(state: &Arc<HttpState>) -> MethodRouter<Arc<HttpState>> {
+    let endpoint = McpEndpoint::new(state);
+    any(async |caller: HttpCaller, request: Request| endpoint.serve(caller, request).await)
+}
+
+#[cfg(not(feature = "mcp-server"))]
+fn mcp(_: &Arc<HttpState>) -> MethodRouter<Arc<HttpState>> {
+    any(async || {
+        Problem::not_found("this program was built without mcp-server; install a package of Avocet")
+            .for_all_clients()
+    })
 }
 
 /// Passes a request on if its host, its origin and its token are right.

@@ -2,8 +2,10 @@
 //! tables of servers in the configuration are changed in `setup`; a running daemon reports their
 //! state.
 
+#[cfg(feature = "mcp-server")]
 mod daemon_methods;
 mod login;
+#[cfg(feature = "mcp-server")]
 mod serve;
 mod servers;
 
@@ -12,10 +14,13 @@ use clap::Subcommand;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::print_result;
+#[cfg(not(feature = "mcp-server"))]
+use crate::parts::{LeftOutArgs as ServeArgs, describe_left_out};
 use crate::setup::mcp::add::{self, AddArgs, RemoveArgs};
 use crate::setup::mcp::test::{self, TestArgs};
 
 use login::{LoginArgs, LogoutArgs};
+#[cfg(feature = "mcp-server")]
 use serve::ServeArgs;
 use servers::{ApproveArgs, ListArgs, ToolsArgs};
 
@@ -63,7 +68,12 @@ pub(crate) async fn run(context: &CommandContext, command: McpCommand) -> Result
             let changed = add::remove_server(context, &args)?;
             print_result(args.json, &changed, || changed.text())
         }
+        #[cfg(feature = "mcp-server")]
         McpCommand::Serve(args) => serve::run(context, args).await,
+        #[cfg(not(feature = "mcp-server"))]
+        McpCommand::Serve(_) => {
+            Err(Failure::new(Exit::Configuration, describe_left_out("mcp-server")))
+        }
         McpCommand::Test(args) => test::test_server(context, args).await,
         McpCommand::Tools(args) => servers::list_tools(context, args).await,
     }

@@ -18,11 +18,11 @@ use avocet_protocol::clock::{Clock, within};
 use avocet_protocol::daemon::{Check, Checkup, LastExchanges, TelemetryStatus};
 use avocet_protocol::memory::{MemoryMirror, MirrorReport};
 use avocet_supervise::run_blocking;
-use avocet_telemetry::TelemetryExporter;
 use avocet_text::plain_io;
 use futures_util::future::join_all;
 
 use crate::components::models::Models;
+use crate::components::telemetry::TelemetryExporter;
 use crate::components::{mcp, roots};
 use crate::configuration::Configuration;
 use crate::disk;

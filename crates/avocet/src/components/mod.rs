@@ -30,5 +30,6 @@ pub(crate) mod rule_desk;
 pub(crate) mod schedules;
 pub(crate) mod shell;
 pub(crate) mod stop_text;
+pub(crate) mod telemetry;
 pub(crate) mod web;
 pub(crate) mod workspaces;

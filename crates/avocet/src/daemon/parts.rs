@@ -13,7 +13,6 @@ use avocet_protocol::clock::Clock;
 use avocet_session::{Events, RetryingLedger, RetryingLog, RunningTurns};
 use avocet_store::{DirectoryLock, LogHolder, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
-use avocet_telemetry::{ExporterParts, TelemetryExporter};
 
 use super::running::{ChannelIntake, StartOptions, open_options};
 use crate::components::audit::Keeper;
@@ -23,6 +22,9 @@ use crate::components::memories::SearchedMemories;
 use crate::components::models::Models;
 use crate::components::ports::DaemonPorts;
 use crate::components::shell::{Shells, control_groups};
+use crate::components::telemetry::TelemetryExporter;
+#[cfg(feature = "telemetry")]
+use crate::components::telemetry::start_exporter;
 use crate::components::{mcp, roots};
 use crate::configuration::Configuration;
 use crate::context::CommandContext;
@@ -30,7 +32,7 @@ use crate::daemon::connections::{Connections, ServedAccounts};
 use crate::daemon::copies::{BackupPlan, Copies};
 use crate::daemon::retention;
 use crate::exit::Failure;
-use crate::{redaction, registry};
+use crate::registry;
 
 /// The log, the channels with their outbox, and what agents use.
 pub(super) struct DaemonParts {
@@ -102,7 +104,10 @@ impl DaemonParts {
         };
         let parts = Self {
             models: Arc::new(Models::from_configuration(configuration, ports.clock.clone())?),
-            exporter: make_exporter(configuration, &ports.store, &ports.clock, &group)?,
+            #[cfg(feature = "telemetry")]
+            exporter: start_exporter(configuration, &ports.store, &ports.clock, &group)?,
+            #[cfg(not(feature = "telemetry"))]
+            exporter: None,
             configuration: configuration.clone(),
             ports,
             http,
@@ -145,25 +150,6 @@ async fn open_log(
     // still has its socket.
     Gateway::check_place(&socket_place(configuration)?)?;
     Ok(Arc::new(SqliteStore::open_locked(lock, options, clock.clone(), group)?))
-}
-
-/// Starts the exporter of traces, if one is configured.
-fn make_exporter(
-    configuration: &Configuration,
-    store: &Arc<SqliteStore>,
-    clock: &Arc<dyn Clock>,
-    group: &Group,
-) -> Result<Option<Arc<TelemetryExporter>>, Failure> {
-    let Configuration { document, settings, .. } = configuration;
-    let Some(config) = registry::telemetry_config(document, settings)? else { return Ok(None) };
-    let (redactor, clock) = (redaction::shared_redactor(), clock.clone());
-    let providers = registry::provider_names(document, settings);
-    let parts = ExporterParts { log: store.clone(), redactor, clock, providers };
-    let exporter = TelemetryExporter::new(&config, parts)
-        .map_err(|error| document.error_at("telemetry", format!("`telemetry`: {error}")))?;
-    let exporter = Arc::new(exporter);
-    exporter.start(group);
-    Ok(Some(exporter))
 }
 
 /// Makes copies of the database at intervals, if the configuration names a directory for them.

@@ -15,7 +15,6 @@ use avocet_protocol::ignore_result;
 use avocet_protocol::store::{Query, StopAll, StoreError};
 use avocet_protocol::tool::McpServers;
 use avocet_session::Agents;
-use avocet_telemetry::TelemetryExporter;
 use avocet_text::Redactor;
 
 use crate::components::audit::Keeper;
@@ -24,6 +23,7 @@ use crate::components::checkup::Examiner;
 use crate::components::mcp;
 use crate::components::ports::DaemonPorts;
 use crate::components::stop_text::{HOW_TO_RESUME, check_stop, describe_stop};
+use crate::components::telemetry::TelemetryExporter;
 use crate::daemon::copies::Copies;
 use crate::daemon::reload::ReloadState;
 use crate::{disk, redaction};

@@ -15,6 +15,7 @@ use avocet_net::{BadHost, OpenedHosts};
 use avocet_protocol::clock::Clock;
 use avocet_protocol::model::Transcribe;
 use avocet_session::SpokenAnswers;
+#[cfg(feature = "telemetry")]
 use avocet_telemetry::TelemetryConfig;
 use avocet_text::Secret;
 use avocet_tools::SearchConfig;
@@ -22,6 +23,8 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::{key_error, providers};
+#[cfg(not(feature = "telemetry"))]
+use crate::parts::describe_left_out;
 
 const SPEECH: &str = "speech";
 const TRANSCRIPTION: &str = "transcription";
@@ -44,7 +47,10 @@ pub(super) fn check_services(
     web_search(document, settings)?;
     open_hosts(document, settings)?;
     http_plan(document, settings)?;
+    #[cfg(feature = "telemetry")]
     telemetry_config(document, settings)?;
+    #[cfg(not(feature = "telemetry"))]
+    refuse_telemetry(document, settings)?;
     mcp_servers(document, settings)?;
     Ok(())
 }
@@ -278,6 +284,7 @@ fn plan_hooks(
 
 /// Returns the configuration of the exporter of traces; `None` if the exporter is off, or if its
 /// table was not read.
+#[cfg(feature = "telemetry")]
 pub(crate) fn telemetry_config(
     document: &ConfigDocument,
     settings: &ConfigSettings,
@@ -293,6 +300,18 @@ pub(crate) fn telemetry_config(
         document.error_at(place, format!("`{path}`: {error}"))
     })?;
     Ok(Some(config))
+}
+
+/// Refuses the table of the exporter of traces.
+#[cfg(not(feature = "telemetry"))]
+fn refuse_telemetry(
+    document: &ConfigDocument,
+    settings: &ConfigSettings,
+) -> Result<(), ConfigError> {
+    match settings.telemetry {
+        Some(_) => Err(document.error_at(TELEMETRY, describe_left_out(TELEMETRY))),
+        None => Ok(()),
+    }
 }
 
 /// Returns a placeholder for a secret that was left out, so that the other keys can be checked.

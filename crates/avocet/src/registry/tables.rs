@@ -5,6 +5,7 @@ use avocet_config::{ConfigSettings, ProfileKeys, ScheduleTable, schema};
 use avocet_http::{HookConfig, HttpConfig};
 use avocet_llm::{EmbeddingsConfig, ModelConfig, SpeechConfig, TranscriptionConfig};
 use avocet_mcp::McpServerConfig;
+#[cfg(feature = "telemetry")]
 use avocet_telemetry::TelemetryConfig;
 use avocet_tools::SearchConfig;
 use serde_json::{Value, json};
@@ -30,6 +31,7 @@ const COMPONENT_TABLES: &[(&str, TableSchema)] = &[
     ("models.*", schema::<ModelConfig>),
     ("schedules.*", schema::<ScheduleTable>),
     ("speech", schema::<SpeechConfig>),
+    #[cfg(feature = "telemetry")]
     ("telemetry", schema::<TelemetryConfig>),
     ("tools.mcp_servers.*", schema::<McpServerConfig>),
     ("tools.web_search", schema::<SearchConfig>),
