@@ -25,6 +25,8 @@ mod setup;
 mod skills_tests;
 mod stderr;
 
+use std::future::ready;
+use std::pin::Pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,7 +86,7 @@ pub fn main(otherwise: CommandOverrides) -> ExitCode {
     };
     let clock = Arc::new(SystemClock::new());
     let context = CommandContext { cli: global, clock, root: Group::new("avocet"), otherwise };
-    let done = runtime.block_on(run(command, &context));
+    let done = runtime.block_on(run_command(command.unwrap_or_default(), &context));
     context.root.cancel_tasks();
     // A thread that still waits for keyboard input must not delay the end.
     runtime.shutdown_background();
@@ -141,65 +143,80 @@ fn report_usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
-async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit, Failure> {
-    match command.unwrap_or_default() {
+/// A command that runs.
+type RunningCommand<'c> = Pin<Box<dyn Future<Output = Result<Exit, Failure>> + 'c>>;
+
+/// Refuses a command of a part that this program was built without.
+#[cfg(not(all(feature = "acp", feature = "prove")))]
+fn refuse_left_out(part: &str) -> RunningCommand<'static> {
+    Box::pin(ready(Err(Failure::new(Exit::Configuration, parts::describe_left_out(part)))))
+}
+
+/// Runs a command. Each has a box of its own, so that a short one does not take the memory of the
+/// largest, and its code exists once.
+fn run_command(command: Command, context: &CommandContext) -> RunningCommand<'_> {
+    match command {
         #[cfg(feature = "acp")]
-        Command::Acp => cli::acp::run(context).await,
+        Command::Acp => Box::pin(cli::acp::run(context)),
         #[cfg(not(feature = "acp"))]
-        Command::Acp => Err(Failure::new(Exit::Configuration, parts::describe_left_out("acp"))),
-        Command::Agents(agents) => cli::agents::run(context, &agents),
-        Command::Approvals(approvals) => cli::approvals::run(context, approvals).await,
-        Command::Ask(ask) => cli::ask::run(context, ask).await,
-        Command::Audit(audit) => cli::audit::run(context, audit).await,
-        Command::Backup(backup) => cli::copies::back_up_log(context, backup).await,
-        Command::Chat(chat) => cli::chat::run(context, chat).await,
-        Command::Completions { shell } => cli::completions::run(shell, &mut help::root_command()),
-        Command::Config(command) => setup::config::run(context, &command).await,
-        Command::Db(command) => cli::db::run(context, command).await,
-        Command::Dead(command) => cli::dead::run(context, command).await,
-        Command::Doctor(doctor) => cli::doctor::run(context, doctor).await,
-        Command::Events(events) => cli::events::run(context, events).await,
-        // Handled before the start of the runtime.
-        Command::Help { .. } => Ok(Exit::Done),
-        Command::Init(init) => match setup::init::run(context, *init).await? {
-            InitEnd::Done(exit) => Ok(exit),
-            InitEnd::RunDaemon => cli::run::run(context, RunArgs::default()).await,
-        },
-        Command::Job(command) => cli::jobs::run(context, command).await,
-        Command::Link(link) => cli::people::link_session(context, link).await,
-        Command::Mcp(command) => cli::mcp::run(context, command).await,
-        Command::Memory(command) => cli::memory::run(context, command).await,
-        Command::Models(args) => cli::models::run(context, args).await,
-        Command::Pair(command) => cli::people::run_pair(context, command).await,
-        Command::People(command) => cli::people::run_people(context, command).await,
-        Command::Recover(recover) => cli::copies::recover_log(context, recover).await,
-        Command::Replay(replay) => cli::replay::run(context, replay).await,
-        Command::Restore(restore) => cli::copies::restore_log(context, restore).await,
-        Command::Resume(all) => cli::stop_all::resume_everything(context, all).await,
-        Command::Rules(rules) => cli::rules::run(context, rules).await,
-        Command::Run(run) => cli::run::run(context, run).await,
-        Command::Schedule(command) => cli::schedule::run(context, command).await,
-        Command::Send(send) => cli::send::run(context, send).await,
-        Command::Service(service) => setup::service::run(context, &service),
-        Command::Sessions(command) => cli::sessions::run(context, command).await,
-        Command::Skills(command) => cli::skills::run(context, command).await,
-        Command::Status(status) => cli::status::run(context, status).await,
-        Command::Stop(all) => cli::stop_all::stop_everything(context, all).await,
-        Command::Subscribers(command) => cli::events::run_subscribers(context, command).await,
-        Command::Prompt(prompt) => cli::prompt::run(context, prompt).await,
-        #[cfg(feature = "prove")]
-        Command::Prove(prove) => cli::prove::run(context, prove).await,
-        #[cfg(not(feature = "prove"))]
-        Command::Prove(_) => {
-            Err(Failure::new(Exit::Configuration, parts::describe_left_out("prove")))
+        Command::Acp => refuse_left_out("acp"),
+        Command::Agents(agents) => Box::pin(ready(cli::agents::run(context, &agents))),
+        Command::Approvals(approvals) => Box::pin(cli::approvals::run(context, approvals)),
+        Command::Ask(ask) => Box::pin(cli::ask::run(context, ask)),
+        Command::Audit(audit) => Box::pin(cli::audit::run(context, audit)),
+        Command::Backup(backup) => Box::pin(cli::copies::back_up_log(context, backup)),
+        Command::Chat(chat) => Box::pin(cli::chat::run(context, chat)),
+        Command::Completions { shell } => {
+            Box::pin(ready(cli::completions::run(shell, &mut help::root_command())))
         }
-        Command::Tasks(tasks) => cli::tasks::run(context, tasks).await,
-        Command::Trace(trace) => cli::trace::run(context, trace).await,
-        Command::Top => cli::top::run(context).await,
-        Command::Trust(trust) => cli::trust::run(context, &trust).await,
-        Command::Update(update) => setup::update::run(context, update).await,
-        Command::Usage(usage) => cli::usage::run(context, usage).await,
-        Command::Web(web) => cli::web::run(context, web).await,
+        Command::Config(command) => {
+            Box::pin(async move { setup::config::run(context, &command).await })
+        }
+        Command::Db(command) => Box::pin(cli::db::run(context, command)),
+        Command::Dead(command) => Box::pin(cli::dead::run(context, command)),
+        Command::Doctor(doctor) => Box::pin(cli::doctor::run(context, doctor)),
+        Command::Events(events) => Box::pin(cli::events::run(context, events)),
+        // Handled before the start of the runtime.
+        Command::Help { .. } => Box::pin(ready(Ok(Exit::Done))),
+        Command::Init(init) => Box::pin(async move {
+            match setup::init::run(context, *init).await? {
+                InitEnd::Done(exit) => Ok(exit),
+                InitEnd::RunDaemon => cli::run::run(context, RunArgs::default()).await,
+            }
+        }),
+        Command::Job(command) => Box::pin(cli::jobs::run(context, command)),
+        Command::Link(link) => Box::pin(cli::people::link_session(context, link)),
+        Command::Mcp(command) => Box::pin(cli::mcp::run(context, command)),
+        Command::Memory(command) => Box::pin(cli::memory::run(context, command)),
+        Command::Models(args) => Box::pin(cli::models::run(context, args)),
+        Command::Pair(command) => Box::pin(cli::people::run_pair(context, command)),
+        Command::People(command) => Box::pin(cli::people::run_people(context, command)),
+        Command::Recover(recover) => Box::pin(cli::copies::recover_log(context, recover)),
+        Command::Replay(replay) => Box::pin(cli::replay::run(context, replay)),
+        Command::Restore(restore) => Box::pin(cli::copies::restore_log(context, restore)),
+        Command::Resume(all) => Box::pin(cli::stop_all::resume_everything(context, all)),
+        Command::Rules(rules) => Box::pin(cli::rules::run(context, rules)),
+        Command::Run(run) => Box::pin(cli::run::run(context, run)),
+        Command::Schedule(command) => Box::pin(cli::schedule::run(context, command)),
+        Command::Send(send) => Box::pin(cli::send::run(context, send)),
+        Command::Service(service) => Box::pin(ready(setup::service::run(context, &service))),
+        Command::Sessions(command) => Box::pin(cli::sessions::run(context, command)),
+        Command::Skills(command) => Box::pin(cli::skills::run(context, command)),
+        Command::Status(status) => Box::pin(cli::status::run(context, status)),
+        Command::Stop(all) => Box::pin(cli::stop_all::stop_everything(context, all)),
+        Command::Subscribers(command) => Box::pin(cli::events::run_subscribers(context, command)),
+        Command::Prompt(prompt) => Box::pin(cli::prompt::run(context, prompt)),
+        #[cfg(feature = "prove")]
+        Command::Prove(prove) => Box::pin(cli::prove::run(context, prove)),
+        #[cfg(not(feature = "prove"))]
+        Command::Prove(_) => refuse_left_out("prove"),
+        Command::Tasks(tasks) => Box::pin(cli::tasks::run(context, tasks)),
+        Command::Trace(trace) => Box::pin(cli::trace::run(context, trace)),
+        Command::Top => Box::pin(cli::top::run(context)),
+        Command::Trust(trust) => Box::pin(async move { cli::trust::run(context, &trust).await }),
+        Command::Update(update) => Box::pin(setup::update::run(context, update)),
+        Command::Usage(usage) => Box::pin(cli::usage::run(context, usage)),
+        Command::Web(web) => Box::pin(cli::web::run(context, web)),
     }
 }
 
