@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -83,12 +84,16 @@ impl Group {
     }
 
     /// Runs a task. A panic in it is logged and ends only that task.
-    #[expect(clippy::disallowed_methods, reason = "this is the place that spawns")]
     pub fn spawn(&self, name: &str, work: impl Future<Output = ()> + Send + 'static) {
+        self.spawn_boxed(name, Box::pin(work));
+    }
+
+    /// Boxed, because each function that takes a future by value stores it once more; and of one type
+    /// for all tasks, because the runtime would have its 3 kB of code for each type.
+    #[expect(clippy::disallowed_methods, reason = "this is the place that spawns")]
+    fn spawn_boxed(&self, name: &str, work: Pin<Box<dyn Future<Output = ()> + Send>>) {
         let entry = self.enter_task(name);
         let number = entry.number;
-        // Boxed, because each function that takes a future by value stores it once more.
-        let work = Box::pin(work);
         let task = tokio::spawn(self.tracker.track_future(async move {
             if let Err(panicked) = catch_panic(work).await {
                 tracing::error!(task = %entry.name, error = %panicked, "task panicked");

@@ -3,8 +3,10 @@
 use std::any::Any;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 
 /// A panic in the code of this project: a bug to be reported to the maintainers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,10 +39,23 @@ pub async fn catch_panic<T>(work: impl Future<Output = T>) -> Result<T, CaughtPa
 ///
 /// # Errors
 /// [`CaughtPanic`] with the panic's message.
-#[expect(clippy::disallowed_methods, reason = "this is the place that spawns")]
 pub async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, CaughtPanic> {
+    let result = Arc::new(Mutex::new(None));
+    let place = result.clone();
+    let work = move || {
+        let result = work();
+        *place.lock() = Some(result);
+    };
+    run_boxed(Box::new(work)).await?;
+    let result = result.lock().take();
+    result.ok_or_else(|| CaughtPanic("blocking code ended without a result".to_owned()))
+}
+
+/// Work of one type, because the runtime would have its 2 kB of code for each type.
+#[expect(clippy::disallowed_methods, reason = "this is the place that spawns")]
+async fn run_boxed(work: Box<dyn FnOnce() + Send>) -> Result<(), CaughtPanic> {
     tokio::task::spawn_blocking(work).await.map_err(|error| match error.try_into_panic() {
         Ok(payload) => CaughtPanic::from_payload(payload.as_ref()),
         Err(error) => CaughtPanic(error.to_string()),
