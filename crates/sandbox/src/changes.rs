@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::Dir;
@@ -180,18 +181,7 @@ impl Workspace {
         self.admit_path(path, &parent.join(name), kind)
     }
 
-    /// Like `admit_real_path`, for a file that is open for reading. A link may have changed between
-    /// the check of the path and its use.
-    pub(crate) fn admit_opened(
-        &self,
-        path: &WorkspacePath,
-        file: &impl AsFd,
-    ) -> Result<(), FileError> {
-        let Some(place) = self.path_of_opened(file) else { return Ok(()) };
-        self.admit_path(path, &place, PathKind::File)
-    }
-
-    /// Like `admit_opened`, for an entry of an open directory that is about to change. Protected
+    /// Like `admit_real_path`, for an entry of an open directory that is about to change. Protected
     /// paths may be read, but not changed.
     pub(crate) fn admit_change(
         &self,
@@ -212,22 +202,21 @@ impl Workspace {
         const GONE: &str = " (deleted)";
         let path =
             |of: &dyn AsFd| fs::read_link(format!("/proc/self/fd/{}", of.as_fd().as_raw_fd())).ok();
-        let place = path(opened)?.strip_prefix(path(self.handle())?).ok()?.to_owned();
-        Some(
-            place
-                .to_str()
-                .and_then(|text| text.strip_suffix(GONE))
-                .map_or(place.clone(), PathBuf::from),
-        )
+        let (place, root) = (path(opened)?, path(self.handle())?);
+        let place = below_root(&place, &root)?;
+        let gone = place.to_str().and_then(|text| text.strip_suffix(GONE));
+        Some(gone.map_or(place, Path::new).to_owned())
     }
 
-    fn admit_path(
+    /// Fails if a path, or the place of its target, is a secret.
+    pub(crate) fn admit_path(
         &self,
         path: &WorkspacePath,
         real: &Path,
         kind: PathKind,
     ) -> Result<(), FileError> {
-        for place in [path.as_path(), real] {
+        let is_same = real.as_os_str() == path.as_path().as_os_str();
+        for place in [path.as_path(), real].into_iter().skip(usize::from(is_same)) {
             if let Some(why) = self.secrets().why_secret(place, kind) {
                 self.note_shown_existing(place);
                 let opened_by = self.shown_path(place.display().to_string());
@@ -247,6 +236,18 @@ impl Workspace {
         }
         path
     }
+}
+
+/// Returns a path below a root; `None` for another. Both are in the form of `/proc`.
+fn below_root<'p>(path: &'p Path, root: &Path) -> Option<&'p Path> {
+    let below = path.as_os_str().as_bytes().strip_prefix(root.as_os_str().as_bytes())?;
+    let below = match below {
+        [] => below,
+        [b'/', below @ ..] => below,
+        _ if root == Path::new("/") => below,
+        _ => return None,
+    };
+    Some(Path::new(OsStr::from_bytes(below)))
 }
 
 #[cfg(test)]

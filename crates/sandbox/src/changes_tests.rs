@@ -175,3 +175,17 @@ fn remove_refuses_a_directory_that_contains_the_daemons_files() {
         Ok(RemovedKind::Directory(2))
     );
 }
+
+#[test]
+fn below_root_compares_whole_names() {
+    for (path, root, expected) in [
+        ("/work/space/a", "/work/space", Some("a")),
+        ("/work/space", "/work/space", Some("")),
+        ("/work/space2", "/work/space", None),
+        ("/work", "/work/space", None),
+        ("/a/b", "/", Some("a/b")),
+    ] {
+        let below = below_root(Path::new(path), Path::new(root));
+        assert_eq!(below, expected.map(Path::new), "{path} {root}");
+    }
+}

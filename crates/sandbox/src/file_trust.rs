@@ -2,7 +2,6 @@
 //! it.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::path::Path;
 
 use avocet_protocol::access::Trust;
@@ -19,12 +18,22 @@ pub(crate) const INBOX: &str = "inbox";
 impl Workspace {
     /// Returns the trust of a file that is open for reading.
     pub(crate) fn trust_of(&self, path: &WorkspacePath, file: &File) -> Trust {
+        self.trust_of_opened(path, file, self.path_of_opened(file).as_deref())
+    }
+
+    /// Returns the trust of an open file, whose place `/proc` shows in this way.
+    pub(crate) fn trust_of_opened(
+        &self,
+        path: &WorkspacePath,
+        file: &File,
+        place: Option<&Path>,
+    ) -> Trust {
         let marked = self.provenance.trust_of_file(file);
         let being_written = match file.metadata() {
             Ok(found) => self.provenance.least_running(|run| run.can_have_changed(&found)),
             Err(_) => Trust::Low,
         };
-        marked.min(being_written).min(self.trust_of_place(path, file))
+        marked.min(being_written).min(self.trust_of_place(path, place))
     }
 
     /// Returns the least trust of the names in a directory, in the order of its list. Only odd names
@@ -35,7 +44,7 @@ impl Workspace {
         directory: &Dir,
         entries: &[(&str, bool)],
     ) -> Trust {
-        let of_place = self.trust_of_place(path, directory);
+        let of_place = self.trust_of_place(path, self.path_of_opened(directory).as_deref());
         let trust_of_entry = |(name, can_be_marked): &(&str, bool)| {
             // Entries that cannot be marked have the trust of their directory.
             let name = if *can_be_marked { name } else { "." };
@@ -85,9 +94,12 @@ impl Workspace {
     }
 
     /// Returns the trust by the place of something open, and by the path under which it was opened.
-    fn trust_of_place(&self, path: &WorkspacePath, opened: &impl AsFd) -> Trust {
-        let place = self.path_of_opened(opened).map_or(Trust::Full, |place| self.trust_at(&place));
-        place.min(self.trust_at(path.as_path()))
+    fn trust_of_place(&self, path: &WorkspacePath, place: Option<&Path>) -> Trust {
+        let of_path = self.trust_at(path.as_path());
+        match place {
+            Some(place) if place != path.as_path() => of_path.min(self.trust_at(place)),
+            _ => of_path,
+        }
     }
 
     /// Makes a directory and those above it, and marks the new ones.

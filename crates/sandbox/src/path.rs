@@ -40,6 +40,11 @@ impl WorkspacePath {
             return Err(outside(root.join(given.replace('\0', "\u{2400}"))));
         }
         let below = Path::new(given).strip_prefix(named).unwrap_or(Path::new(given));
+        // Most paths are of this form, which cannot lead out.
+        if below.components().all(|component| matches!(component, Component::Normal(_))) {
+            let relative = below.components().collect();
+            return Ok(Self { relative, given: given.to_owned(), beside: None });
+        }
         let resolved = normalise_path(&root.join(below));
         match resolved.strip_prefix(root) {
             Ok(relative) => {

@@ -247,7 +247,8 @@ impl Workspace {
 
     /// Opens a regular file for reading, and returns its size in bytes.
     pub(crate) fn open_regular(&self, path: &WorkspacePath) -> Result<(File, u64), FileError> {
-        self.admit_real_path(path, PathKind::File)?;
+        let real = self.resolve_links(path.as_path().to_owned());
+        self.admit_path(path, &real, PathKind::File)?;
         // Without these flags, opening a pipe without a writer would block, and a terminal would
         // become the daemon's.
         let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
@@ -257,9 +258,12 @@ impl Workspace {
         let file = file.map_err(|error| self.file_error(path, &error))?;
         let found = file.metadata().map_err(|error| self.file_error(path, &error))?;
         self.admit_regular(path, &found)?;
+        let place = self.path_of_opened(&file);
         // A link may have changed since.
-        self.admit_opened(path, &file)?;
-        self.note_read(self.trust_of(path, &file));
+        if let Some(place) = place.as_ref().filter(|place| **place != real) {
+            self.admit_path(path, place, PathKind::File)?;
+        }
+        self.note_read(self.trust_of_opened(path, &file, place.as_deref()));
         Ok((file, found.len()))
     }
 
@@ -269,7 +273,10 @@ impl Workspace {
         if !found.is_file() {
             return Err(wrong_kind(path, "a regular file"));
         }
-        if self.is_shared(&self.resolve_links(path.as_path().to_owned()), found) {
+        // Without further names, the links are not looked at again.
+        if found.nlink() > 1
+            && self.is_shared(&self.resolve_links(path.as_path().to_owned()), found)
+        {
             return Err(FileError::Shared { path: path.as_given(), names: found.nlink() });
         }
         Ok(())
