@@ -117,8 +117,8 @@ impl TurnRunner {
             origin.messages().iter().map(|message| message.id.to_string()).collect();
         let span = tracing::info_span!("turn", %id, %session, messages = messages.join(","));
         let id = *id;
-        // Boxed, so that a lane waiting for its slot stays small.
-        let ran = Box::pin(self.run(lanes, claimed, ends).instrument(span)).await;
+        // Boxed, so that a lane waiting for its slot stays small, and the future is moved once.
+        let ran = Box::pin(self.run(lanes, claimed, ends)).instrument(span).await;
         if ran.is_err()
             && let Err(error) = self.parts.turns.release(id).await
         {
@@ -151,6 +151,8 @@ impl TurnRunner {
         }
         self.emit_started(&claimed.turn);
         let meter = UsageMeter::new(Some(id), session.clone()).with_usage_at_claim(claimed.usage);
+        // Boxed, because each function that takes a future by value stores it once more.
+        let answering = Box::pin(self.answer_turn(lanes, &mut claimed, &entered.ended, &meter));
         let ran = tokio::select! {
             biased;
             // The command that ended the turn has written its end.
@@ -161,7 +163,7 @@ impl TurnRunner {
                 Ok(LaneWork::Open)
             }
             restarted = self.wait_for_restart(&entered, &session) => restarted,
-            settled = self.answer_turn(lanes, &mut claimed, &entered.ended, &meter) => settled,
+            settled = answering => settled,
             () = self.parts.running.release.cancelled() => {
                 let released = self.parts.turns.release(id).await;
                 self.wake_open_deliveries().await;
@@ -243,7 +245,7 @@ impl TurnRunner {
             Ok(AgentEnd { end, voice })
         });
         let shown = ShownTurn { turn, lineage, root: context.asked_by.last(), job: shown };
-        match self.display.show_turn(shown, work).await {
+        match Box::pin(self.display.show_turn(shown, work)).await {
             Ok(Ok(ended)) => {
                 self.failures.log_turn_end(&turn.session, agent.models.main.name(), &ended.end);
                 settler.settle_turn(lanes, turn, meter, SettleReason::Agent(Box::new(ended))).await
