@@ -193,9 +193,11 @@ impl SkillCatalogue {
 #[async_trait]
 impl Skills for SkillCatalogue {
     async fn listed(&self) -> Option<String> {
-        let found = self.find_skills().await;
+        // Without copies: the fixed skills are long, and each turn lists them.
+        let (found, fixed) = (self.find_workspace_skills().await, self.fixed.found_skills());
         self.warn_left_out(&found);
-        list::list_text(&found.skills)
+        self.warn_left_out(fixed);
+        list::list_text(found.skills.iter().chain(&fixed.skills))
     }
 
     async fn load(&self, name: &str) -> Result<Skill, ToolError> {

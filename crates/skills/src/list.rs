@@ -132,13 +132,15 @@ pub(crate) fn usable_skills<'s>(
 }
 
 /// The list for the instructions; `None` without a usable skill.
-pub(crate) fn list_text(found: &[FoundSkill]) -> Option<String> {
+pub(crate) fn list_text<'s>(found: impl IntoIterator<Item = &'s FoundSkill>) -> Option<String> {
     let usable = usable_skills(found);
     let mut text = TITLE.to_owned();
     let mut listed = 0;
     for (_, SkillDocument { name, description, .. }) in &usable {
         let longer = format!("{text}\n- {name}: {description}");
-        if listed == MAX_LISTED || estimated_tokens(&longer) > MAX_TOKENS {
+        // A token is at least one byte.
+        let may_be_long = longer.len() as u64 > MAX_TOKENS;
+        if listed == MAX_LISTED || (may_be_long && estimated_tokens(&longer) > MAX_TOKENS) {
             break;
         }
         text = longer;
