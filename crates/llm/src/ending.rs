@@ -2,6 +2,7 @@
 //! call of a nonexistent tool. Both are removed from the reply.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use avocet_protocol::model::{Arguments, Reasoning, ToolCall};
 use avocet_protocol::tool::ToolSpec;
@@ -20,6 +21,8 @@ const TOOLS: [(&str, &[&str]); 2] =
 const ANSWER: &str = "result";
 /// Other names of that argument.
 const ALSO: [&str; 4] = ["text", "answer", "summary", "message"];
+/// The end tools if no tool of ours has one of their names.
+static ENDINGS: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| with_endings(Cow::Borrowed(&[])));
 /// The text of the reply if a model sends only an end signal.
 pub(crate) const DONE: &str = "Done.";
 
@@ -105,9 +108,8 @@ pub(crate) fn join_texts(text: &str, more: &str) -> String {
 
 /// The text of an end call; `None` for other calls.
 fn answer_of_end_call(call: &ToolCall, offered: &[ToolSpec]) -> Option<String> {
-    let endings = &with_endings(Cow::Borrowed(&[]))[..];
-    if known_elsewhere(&call.name, offered).is_some()
-        || known_elsewhere(&call.name, endings).is_none()
+    if known_elsewhere(&call.name, &ENDINGS).is_none()
+        || known_elsewhere(&call.name, offered).is_some()
     {
         return None;
     }
