@@ -57,6 +57,7 @@ mod tool_style;
 mod transcription;
 mod visible;
 mod wire_json;
+mod written_tools;
 
 pub use anthropic::{AnthropicConfig, AnthropicModel};
 pub use audio_endpoint::{AudioEndpoint, AudioProbe};

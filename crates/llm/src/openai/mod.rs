@@ -31,6 +31,7 @@ use crate::endpoint::{
 use crate::keys::KeyRing;
 use crate::known_model::ServedModel;
 use crate::repair::RepairLessons;
+use crate::written_tools::WrittenTools;
 use answer::OpenAiChatAnswer;
 use facts::ContextSize;
 use options::OpenAiOptions;
@@ -48,6 +49,8 @@ pub struct OpenAi {
     options: OpenAiOptions,
     images: bool,
     context: ContextSize,
+    /// The tools in the form of the chat completions.
+    chat_tools: WrittenTools,
     /// `true` once the model has sent the phase of a message.
     has_phases: AtomicBool,
 }
@@ -83,6 +86,7 @@ impl OpenAi {
             options,
             images: config.images.unwrap_or_default(),
             context,
+            chat_tools: WrittenTools::default(),
             has_phases: AtomicBool::new(false),
         })
     }
@@ -106,7 +110,8 @@ impl OpenAi {
         let adjustments = self.endpoint.repairs.current_adjustments();
         match self.api {
             OpenAiApi::Chat => {
-                let body = request::write_body(name, options, adjustments, request)?;
+                let body =
+                    request::write_body(name, options, adjustments, request, &self.chat_tools)?;
                 let body = options.with_extra(body)?;
                 with_answer_schema(body, request, answer_schema::openai_chat)
             }

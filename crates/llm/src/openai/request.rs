@@ -19,19 +19,19 @@ use super::state::{StateFields, StateRules};
 use super::thinking::EffortFields;
 use crate::repair::{RequestAdjustment, RequestAdjustments};
 use crate::schema::WireSchema;
+use crate::written_tools::WrittenTools;
 
 /// The name of the API of cached JSON.
 const API: &str = "chat/completions";
+/// The same, for instructions in the role `developer`.
+const API_WITH_DEVELOPER: &str = "chat/completions as developer";
 
-/// The fields of a request body that follow `model` and `messages`.
+/// The fields of a request body that follow `model`, `messages` and `tools`.
 #[derive(Debug, Serialize)]
 struct OpenAiChatFields<'r> {
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
-    /// Left out if empty, because the API refuses an empty list.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<OpenAiChatTool<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,13 +121,14 @@ struct WireToolFunction<'r> {
     parameters: WireSchema<'r>,
 }
 
-/// Writes a request body. Messages of earlier requests are copied as JSON. `name` is the model's
-/// name; only its own state is sent back.
+/// Writes a request body. Messages and tools of earlier requests are copied as JSON. `name` is the
+/// model's name; only its own state is sent back.
 pub(super) fn write_body(
     name: &str,
     options: &OpenAiOptions,
     adjustments: RequestAdjustments,
     request: &ModelRequest,
+    written: &WrittenTools,
 ) -> serde_json::Result<Vec<u8>> {
     let rules = StateRules::new(name, adjustments, options.wants_signatures, request);
     let role = options.adjusted_role(adjustments);
@@ -137,6 +138,13 @@ pub(super) fn write_body(
     serde_json::to_writer(&mut body, &options.model)?;
     body.extend_from_slice(b",\"messages\":");
     add_messages(&mut body, role, rules, request)?;
+    // Left out if empty, because the API refuses an empty list.
+    if !request.tools.is_empty() {
+        let tools = || request.tools.iter().map(OpenAiChatTool::from).collect::<Vec<_>>();
+        let json = written.json_of(&request.tools, || serde_json::to_string(&tools()))?;
+        body.extend_from_slice(b",\"tools\":");
+        body.extend_from_slice(json.as_bytes());
+    }
     body.push(b',');
     let fields = serde_json::to_vec(&OpenAiChatFields::new(options, adjustments, request))?;
     body.extend_from_slice(&fields[1..]);
@@ -162,7 +170,7 @@ fn add_messages(
         }
         for shared in part.messages() {
             let is_same = instructions.is_none() && rules.leaves_unchanged(shared.message());
-            let written = if is_same { shared_json(shared, rules) } else { None };
+            let written = if is_same { shared_json(shared, role, rules) } else { None };
             if let Some(json) = written {
                 body.push(mark);
                 body.extend_from_slice(json.as_bytes());
@@ -192,22 +200,34 @@ fn block_json<'b>(block: &'b MessageBlock, rules: StateRules<'_>) -> Option<&'b 
         return None;
     }
     block.written(API, |messages| {
-        let written = messages.iter().map(|shared| message_json(shared.message(), rules));
+        // Without instructions, of which only the role differs.
+        let role = SystemRole::User;
+        let written = messages.iter().map(|shared| message_json(shared.message(), role, rules));
         Some(written.collect::<Option<Vec<_>>>()?.join(","))
     })
 }
 
 /// Returns the JSON of a message that is the same in every request, without state.
-fn shared_json<'m>(shared: &'m SharedMessage, rules: StateRules<'_>) -> Option<&'m str> {
-    shared.written(API, |message| message_json(message, rules))
+fn shared_json<'m>(
+    shared: &'m SharedMessage,
+    role: SystemRole,
+    rules: StateRules<'_>,
+) -> Option<&'m str> {
+    let api = match (shared.message(), role) {
+        (Message::System { .. }, SystemRole::Developer) => API_WITH_DEVELOPER,
+        // They are a part of another message then.
+        (Message::System { .. }, SystemRole::User) => return None,
+        _ => API,
+    };
+    shared.written(api, |message| message_json(message, role, rules))
 }
 
-fn message_json(message: &Message, rules: StateRules<'_>) -> Option<String> {
+fn message_json(message: &Message, role: SystemRole, rules: StateRules<'_>) -> Option<String> {
     match message {
-        Message::System { .. } => None,
+        Message::System { .. } if role == SystemRole::User => None,
         Message::User { images, .. } if !images.is_empty() => None,
         message => {
-            let (role, images) = (SystemRole::default(), BTreeMap::new());
+            let images = BTreeMap::new();
             serde_json::to_string(&wire_message(message, role, rules, &mut None, &images)?).ok()
         }
     }
@@ -230,7 +250,6 @@ impl<'r> OpenAiChatFields<'r> {
         Self {
             stream,
             stream_options: counted.then_some(StreamOptions { include_usage: true }),
-            tools: request.tools.iter().map(OpenAiChatTool::from).collect(),
             max_tokens: limit(MaxTokensField::MaxTokens),
             max_completion_tokens: limit(MaxTokensField::MaxCompletionTokens),
             temperature: options.adjusted_temperature(adjustments),
