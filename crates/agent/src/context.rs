@@ -220,7 +220,7 @@ impl AgentLoop {
         turn_context: &TurnContext,
     ) -> Trust {
         let trust = context.trust(turn);
-        if self.specs(turn, turn_context).iter().all(|spec| spec.trust() == Trust::Full) {
+        if self.core_tools.are_trusted(&self.specs(turn, turn_context)) {
             return trust;
         }
         let facts = self.models.main.facts().await;

@@ -51,6 +51,8 @@ pub struct CoreTools {
     small: Arc<[String]>,
     /// The latest offers, so that a request does not copy schemas.
     offers: Arc<Mutex<Vec<KnownOffer>>>,
+    /// The latest list of tools of which all descriptions have the full trust.
+    trusted: Arc<Mutex<Option<Arc<[ToolSpec]>>>>,
 }
 
 /// The built-in core, by the model's window.
@@ -66,7 +68,7 @@ impl CoreTools {
     #[must_use]
     pub fn fixed(patterns: Vec<String>) -> Self {
         let large: Arc<[String]> = patterns.into();
-        Self { small: large.clone(), large, offers: Arc::default() }
+        Self { small: large.clone(), large, ..Self::none() }
     }
 
     /// Returns a core of the tools that match a pattern, and the built-in core for a small window.
@@ -76,7 +78,21 @@ impl CoreTools {
     }
 
     fn none() -> Self {
-        Self { large: [].into(), small: [].into(), offers: Arc::default() }
+        let (offers, trusted) = (Arc::default(), Arc::default());
+        Self { large: [].into(), small: [].into(), offers, trusted }
+    }
+
+    /// Returns `true` if the descriptions of all these tools have the full trust.
+    pub(crate) fn are_trusted(&self, specs: &Arc<[ToolSpec]>) -> bool {
+        let mut trusted = self.trusted.lock();
+        if trusted.as_ref().is_some_and(|known| Arc::ptr_eq(known, specs)) {
+            return true;
+        }
+        let are_trusted = specs.iter().all(|spec| spec.trust() == Trust::Full);
+        if are_trusted {
+            *trusted = Some(specs.clone());
+        }
+        are_trusted
     }
 
     /// Returns the patterns for a model with this window and this limit of tokens.
@@ -190,6 +206,8 @@ pub(crate) fn loaded_tools(
     turn: &TurnRecord,
 ) -> Vec<String> {
     let mut loaded: Vec<String> = Vec::new();
+    // The names of calls that load the same whatever their arguments.
+    let mut known: Vec<&str> = Vec::new();
     let turns = past.iter().map(Arc::as_ref).chain([turn]);
     let calls = turns.flat_map(|turn| &turn.steps).flat_map(|step| &step.calls);
     for call in calls {
@@ -203,16 +221,24 @@ pub(crate) fn loaded_tools(
         if call.result().is_some_and(|result| result.kind == ResultKind::Cut) {
             load(&|spec| spec.name == READ_RESULT);
         }
+        if known.contains(&call.call.name.as_str()) {
+            continue;
+        }
         if call.call.name == USE_TOOLS {
             let groups = groups_to_load(&call.call.arguments.to_object(), specs);
             load(&|spec| groups.contains(&spec.group.as_str()));
             continue;
         }
         let Some(called) = specs.iter().find(|spec| spec.is_called(&call.call.name)) else {
+            known.push(&call.call.name);
             continue;
         };
         if !is_core(core, called) {
             load(&|spec| spec.group == called.group);
+        }
+        if called.name != USE_SKILL && groups_by_argument(called).next().is_none() {
+            known.push(&call.call.name);
+            continue;
         }
         for group in needed_next(called, &call.call) {
             load(&|spec| spec.group == group);
@@ -257,17 +283,21 @@ fn is_core(core: &[String], spec: &ToolSpec) -> bool {
 
 /// Returns the groups that the arguments of a call make necessary.
 fn needed_next(called: &ToolSpec, call: &ToolCall) -> Vec<String> {
-    let Some(properties) = called.parameters["properties"].as_object() else { return Vec::new() };
-    let needs = |(name, property): (&String, &Value)| {
-        let group = property["x-loads"].as_str()?;
+    let given = call.arguments.to_object();
+    let is_given = |name: &str| given.get(name).is_some_and(|value| *value != Value::Bool(false));
+    let needed = groups_by_argument(called).filter(|(name, property, _)| {
         let aliases = property["x-aliases"].as_array().into_iter().flatten();
-        let mut names = aliases.filter_map(Value::as_str).chain([name.as_str()]);
-        let given = call.arguments.to_object();
-        let is_given =
-            |name: &str| given.get(name).is_some_and(|value| *value != Value::Bool(false));
-        names.any(is_given).then(|| group.to_owned())
-    };
-    properties.iter().filter_map(needs).collect()
+        aliases.filter_map(Value::as_str).chain([*name]).any(is_given)
+    });
+    needed.map(|(.., group)| group.to_owned()).collect()
+}
+
+/// Returns the arguments of a tool that make a group of tools necessary: name, schema and group.
+fn groups_by_argument(tool: &ToolSpec) -> impl Iterator<Item = (&str, &Value, &str)> {
+    let properties = tool.parameters["properties"].as_object().into_iter().flatten();
+    properties.filter_map(|(name, property)| {
+        Some((name.as_str(), property, property["x-loads"].as_str()?))
+    })
 }
 
 /// Returns the tools to which a call has limited the turn, by loading a skill.

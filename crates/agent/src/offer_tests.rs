@@ -157,6 +157,12 @@ async fn loaded_tools_follow_from_the_calls_in_the_log() {
             CallResult::ok(cut.clone()).with_kind(ResultKind::Cut),
             &["read_result"],
         ),
+        (
+            "git_log",
+            json!({}),
+            CallResult::ok(cut.clone()).with_kind(ResultKind::Cut),
+            &["git_diff", "git_log", "read_result"],
+        ),
         // A tool may write the same text.
         ("exec_shell", json!({}), CallResult::ok(cut), none),
         ("use_skill", json!({"name": "a"}), CallResult::ok(skill.clone()), &["echo", "git_log"]),
@@ -168,9 +174,17 @@ async fn loaded_tools_follow_from_the_calls_in_the_log() {
             arguments: Arguments::Object(arguments.as_object().unwrap().clone()),
         };
         let call = LoggedCall {
-            id: CallId { turn: TurnId(1), step: 0, ordinal: 0 },
+            id: CallId { turn: TurnId(1), step: 0, ordinal: 1 },
             call,
             state: CallState::Finished(result),
+            allowed: None,
+        };
+        // An earlier call of the same tool, whose arguments load nothing.
+        let nothing = Arguments::Object(serde_json::Map::new());
+        let plain = LoggedCall {
+            id: CallId { turn: TurnId(1), step: 0, ordinal: 0 },
+            call: ToolCall { name: name.to_owned(), arguments: nothing },
+            state: CallState::Finished(CallResult::ok(json!("ok"))),
             allowed: None,
         };
         let step = Step {
@@ -179,7 +193,7 @@ async fn loaded_tools_follow_from_the_calls_in_the_log() {
             ending: AnswerEnding::Complete,
             usage: Usage::default(),
             trust: Trust::Full,
-            calls: vec![call],
+            calls: vec![plain, call],
             written: None,
             reasoning: None,
             closed: true,
