@@ -43,7 +43,7 @@ pub(crate) fn conversation(
     trim: TurnTrim,
 ) -> Conversation {
     let mut messages = Messages::default();
-    messages.push(Message::System { text: instructions.to_owned() });
+    messages.push(view.rendered.system_message(instructions));
     messages.extend(beginning(past, view.marks).map(Message::user));
     let mut tokens = messages.estimated_tokens();
     let rendered = view.rendered.past_messages(past, |turn| past_turn(past, turn, view));

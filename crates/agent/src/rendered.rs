@@ -12,8 +12,8 @@
 //! ```
 //!
 //! A request takes the blocks as they are: their messages are valid, their tokens are counted, and
-//! their JSON and trust are known. Only the turns behind the last block, less than [`BLOCK_TURNS`],
-//! are handled one by one. When there are enough of them, they become a block.
+//! their JSON and trust are known. Each of the turns behind the last block, less than [`BLOCK_TURNS`],
+//! is a small block of its own. When there are enough of them, they become one block.
 //!
 //! **When a block is valid.** A block knows the records that its messages show. It is used only for a
 //! past that has the same records in the same place, with as many of them shortened. A transaction
@@ -48,9 +48,12 @@ const MOST_SESSIONS: usize = MOST_BYTES / MESSAGE_BYTES + 1;
 /// Estimated memory of a message in addition to its text, in bytes.
 const MESSAGE_BYTES: usize = 256;
 
-/// The messages of past turns of an agent's conversations.
+/// The messages of past turns of an agent's conversations, and its latest system message.
 #[derive(Debug, Clone, Default)]
-pub struct RenderedTurns(Arc<Mutex<KeptSessions>>);
+pub struct RenderedTurns {
+    pasts: Arc<Mutex<KeptSessions>>,
+    system: Arc<Mutex<Option<Arc<SharedMessage>>>>,
+}
 
 #[derive(Debug, Default)]
 struct KeptSessions {
@@ -73,7 +76,7 @@ struct KeptTurn {
     of: Weak<TurnRecord>,
     is_shortened: bool,
     /// Valid messages.
-    messages: Messages,
+    messages: Arc<MessageBlock>,
     /// The tokens of the messages before any were joined.
     tokens: u64,
 }
@@ -101,6 +104,21 @@ pub(crate) struct PastMessages {
 }
 
 impl RenderedTurns {
+    /// Returns the system message with this text. It is the kept one if that has the same text, so that
+    /// its tokens and its JSON are known.
+    pub(crate) fn system_message(&self, text: &str) -> Arc<SharedMessage> {
+        let mut kept = self.system.lock();
+        match &*kept {
+            Some(system) if is_system(system.message(), text) => system.clone(),
+            _ => {
+                let message = Message::System { text: text.to_owned() };
+                let system = Arc::new(SharedMessage::with_cached_json(message));
+                *kept = Some(system.clone());
+                system
+            }
+        }
+    }
+
     /// Returns the messages of a past. Calls `render` for the turns that are not kept.
     pub(crate) fn past_messages(
         &self,
@@ -115,20 +133,24 @@ impl RenderedTurns {
             return PastMessages { tokens: messages.estimated_tokens(), messages };
         }
         // Another request of the session meanwhile finds nothing, and renders the turns itself.
-        let mut kept = self.0.lock().take(session).unwrap_or_default();
+        let mut kept = self.pasts.lock().take(session).unwrap_or_default();
         kept.follow(past, render);
         let shown = kept.to_messages();
-        self.0.lock().insert(session.clone(), kept);
+        self.pasts.lock().insert(session.clone(), kept);
         shown
     }
 
     /// Returns the kept blocks with which a past begins.
     pub(crate) fn kept_blocks(&self, past: &Past) -> Vec<Arc<KeptBlock>> {
         let Some(session) = past.turns.last().map(|turn| &turn.session) else { return Vec::new() };
-        let kept = self.0.lock();
+        let kept = self.pasts.lock();
         let Some(kept) = kept.sessions.peek(session) else { return Vec::new() };
         kept.blocks[..kept.count_same_blocks(past)].to_vec()
     }
+}
+
+fn is_system(message: &Message, wanted: &str) -> bool {
+    matches!(message, Message::System { text } if text == wanted)
 }
 
 impl KeptSessions {
@@ -159,7 +181,7 @@ impl KeptPast {
     fn bytes(&self) -> usize {
         let blocks =
             self.blocks.iter().map(|block| (block.tokens, block.messages.messages().len()));
-        let turns = self.turns.iter().map(|turn| (turn.tokens, turn.messages.len()));
+        let turns = self.turns.iter().map(|turn| (turn.tokens, turn.messages.messages().len()));
         let bytes = |(tokens, messages)| tokens as usize * 4 * 2 + messages * MESSAGE_BYTES;
         blocks.chain(turns).map(bytes).sum()
     }
@@ -208,7 +230,7 @@ impl KeptPast {
             tokens += block.tokens;
         }
         for turn in &self.turns {
-            messages.extend(turn.messages.shared().cloned());
+            messages.push_part(MessagePart::Block(turn.messages.clone()));
             tokens += turn.tokens;
         }
         PastMessages { messages, tokens }
@@ -221,8 +243,8 @@ impl KeptTurn {
         // user message, and their calls have unique ids.
         let messages = Messages::from(messages);
         let tokens = messages.estimated_tokens();
-        let lasting = |shared| SharedMessage::with_cached_json(SharedMessage::into_message(shared));
-        let messages = make_valid(messages).into_iter().map(lasting).map(Arc::new).collect();
+        let messages = make_valid(messages).into_iter().map(SharedMessage::into_message);
+        let messages = Arc::new(MessageBlock::new(messages));
         Self { of: Arc::downgrade(turn), is_shortened, messages, tokens }
     }
 
@@ -237,7 +259,7 @@ impl KeptBlock {
         let (mut of, mut messages, mut tokens) = (Vec::new(), Messages::default(), 0);
         for turn in turns {
             of.push(turn.of);
-            messages.extend(turn.messages);
+            messages.push_part(MessagePart::Block(turn.messages));
             tokens += turn.tokens;
         }
         let messages = make_valid(messages).into_iter().map(SharedMessage::into_message);

@@ -45,6 +45,18 @@ fn rendered(kept: &RenderedTurns, past: &Past, bytes: usize) -> usize {
     calls
 }
 
+#[test]
+fn system_message_is_kept_until_its_text_changes() {
+    let kept = RenderedTurns::default();
+    let first = kept.system_message("be kind");
+    assert!(Arc::ptr_eq(&first, &kept.system_message("be kind")));
+    let other = kept.system_message("be short");
+    assert_eq!(*other.message(), Message::System { text: "be short".to_owned() });
+    assert!(Arc::ptr_eq(&other, &kept.system_message("be short")));
+    let valid = make_valid([other.clone()].into_iter().collect());
+    assert!(Arc::ptr_eq(&other, valid.shared().next().unwrap()), "its JSON stays known");
+}
+
 #[tokio::test]
 async fn past_messages_renders_a_turn_once_until_the_past_changes() {
     let turns = records(100).await;
@@ -58,7 +70,7 @@ async fn past_messages_renders_a_turn_once_until_the_past_changes() {
     assert_eq!(rendered(&kept, &past(&turns, 0), 9), 0);
     assert_eq!(kept.kept_blocks(&past(&turns, 0)).len(), 3);
     let shown = kept.past_messages(&past(&turns, 0), |_| unreachable!("all turns are kept"));
-    assert_eq!(shown.messages.parts().len(), 3 + 2 * 4, "three blocks, and the last four turns");
+    assert_eq!(shown.messages.parts().len(), 3 + 4, "three blocks, and the last four turns");
 
     let mut changed = turns.clone();
     changed[40] = Arc::new(TurnRecord::clone(&turns[40]));

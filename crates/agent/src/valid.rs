@@ -1,6 +1,7 @@
 //! Makes the history valid before every request, in any state that a cut, a crash or a cancellation
 //! left behind. Providers refuse an invalid history, and with it every later request.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -41,9 +42,13 @@ pub fn make_valid(messages: Messages) -> Messages {
 /// The result of a call whose own result is missing.
 const NO_RESULT: &str = r#"{"error":"the result of this call was lost"}"#;
 
+/// The most characters of the name of a tool.
+const MOST_NAME: usize = 64;
+
 #[derive(Default)]
 struct ValidMessages {
-    system: String,
+    /// The system message; joined if there are several.
+    system: Option<Arc<SharedMessage>>,
     messages: Messages,
     ids: HashSet<String>,
 }
@@ -53,7 +58,7 @@ impl ValidMessages {
         let mut rest = messages.peekable();
         while let Some(shared) = rest.next() {
             match shared.message() {
-                Message::System { text } => append_text(&mut self.system, text),
+                Message::System { text } => self.add_system(&shared, text),
                 Message::User { .. } => self.add_user(shared),
                 Message::Assistant { .. } => {
                     let mut results = Vec::new();
@@ -66,6 +71,16 @@ impl ValidMessages {
                 Message::ToolResult { .. } => {}
             }
         }
+    }
+
+    fn add_system(&mut self, shared: &Arc<SharedMessage>, more: &str) {
+        self.system = match self.system.take().map(|system| system.message().clone()) {
+            Some(Message::System { mut text }) if !text.is_empty() => {
+                append_text(&mut text, more);
+                Some(Message::System { text }.into())
+            }
+            _ => Some(shared.clone()),
+        };
     }
 
     /// Adds a block that begins with a user message as a whole. Returns `false` if a message of it
@@ -110,7 +125,7 @@ impl ValidMessages {
         if nothing || self.messages.is_empty() {
             return;
         }
-        let sent: Vec<SentName> = calls.iter().map(|call| self.sendable_name(call)).collect();
+        let sent: Vec<SentName<'_>> = calls.iter().map(|call| self.sendable_name(call)).collect();
         let answers =
             calls.iter().zip(&sent).map(|(call, sent)| answer_or_missing(call, sent, results));
         let answers: Vec<Arc<SharedMessage>> = answers.collect();
@@ -131,51 +146,54 @@ impl ValidMessages {
     }
 
     /// Returns a unique id for a call, and a name that providers accept.
-    fn sendable_name(&mut self, call: &SentCall) -> SentName {
-        let name: String = call.name.chars().map(|c| if is_name(c) { c } else { '_' }).collect();
-        let name = name.chars().take(64).collect::<String>();
-        let name = if name.is_empty() { "unknown".to_owned() } else { name };
+    fn sendable_name<'c>(&mut self, call: &'c SentCall) -> SentName<'c> {
         let id = if call.id.is_empty() { "call" } else { &call.id };
-        let mut unique = id.to_owned();
+        let mut unique = Cow::Borrowed(id);
         for number in 2.. {
-            if self.ids.insert(unique.clone()) {
+            if !self.ids.contains(&*unique) {
                 break;
             }
-            unique = format!("{id}-{number}");
+            unique = format!("{id}-{number}").into();
         }
-        SentName { id: unique, name }
+        self.ids.insert(unique.to_string());
+        SentName { id: unique, name: sendable_tool_name(&call.name) }
     }
 
     fn finish(self) -> Messages {
-        if self.system.is_empty() {
-            return self.messages;
-        }
+        let system = self.system.filter(|system| !is_empty_system(system.message()));
+        let Some(system) = system else { return self.messages };
         let mut messages = Messages::default();
-        messages.push(Message::System { text: self.system });
-        self.messages.into_parts().into_iter().for_each(|part| messages.push_part(part));
+        let parts = self.messages.into_parts();
+        messages.reserve(parts.len() + 1);
+        messages.push(system);
+        parts.into_iter().for_each(|part| messages.push_part(part));
         messages
     }
 }
 
 /// The id and the name under which a call is sent.
-struct SentName {
-    id: String,
-    name: String,
+struct SentName<'c> {
+    id: Cow<'c, str>,
+    name: Cow<'c, str>,
 }
 
-impl SentName {
+impl SentName<'_> {
     fn is_of(&self, call: &SentCall) -> bool {
-        (&self.id, &self.name) == (&call.id, &call.name)
+        (&*self.id, &*self.name) == (call.id.as_str(), call.name.as_str())
     }
 
     fn of(&self, call: &SentCall) -> SentCall {
-        let Self { id, name } = self;
-        SentCall { id: id.clone(), name: name.clone(), arguments: call.arguments.clone() }
+        let (id, name) = (self.id.to_string(), self.name.to_string());
+        SentCall { id, name, arguments: call.arguments.clone() }
     }
 }
 
 fn begins_with_user(block: &MessageBlock) -> bool {
     block.messages().first().is_some_and(|first| is_user(first.message()))
+}
+
+fn is_empty_system(message: &Message) -> bool {
+    matches!(message, Message::System { text } if text.is_empty())
 }
 
 fn is_user(message: &Message) -> bool {
@@ -190,7 +208,7 @@ fn is_result(message: &Message) -> bool {
 /// sent.
 fn answer_or_missing(
     call: &SentCall,
-    sent: &SentName,
+    sent: &SentName<'_>,
     results: &[Arc<SharedMessage>],
 ) -> Arc<SharedMessage> {
     let found = results.iter().find_map(|shared| match shared.message() {
@@ -204,7 +222,19 @@ fn answer_or_missing(
         Some((_, ok, result)) => (ok, result.clone()),
         None => (false, NO_RESULT.to_owned()),
     };
-    Message::ToolResult { call: sent.id.clone(), ok, result }.into()
+    Message::ToolResult { call: sent.id.to_string(), ok, result }.into()
+}
+
+/// Returns a name that providers accept.
+fn sendable_tool_name(name: &str) -> Cow<'_, str> {
+    if !name.is_empty() && name.len() <= MOST_NAME && name.chars().all(is_name) {
+        return Cow::Borrowed(name);
+    }
+    let changed = name.chars().map(|c| if is_name(c) { c } else { '_' });
+    match changed.take(MOST_NAME).collect::<String>() {
+        changed if changed.is_empty() => Cow::Borrowed("unknown"),
+        changed => Cow::Owned(changed),
+    }
 }
 
 /// Returns `true` for characters that OpenAI, Anthropic and Gemini all accept in function names.
