@@ -7,7 +7,7 @@ mod format;
 mod place;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -17,7 +17,7 @@ use avocet_protocol::store::{MemoryFiles, MemoryScope, StoreError};
 use tokio::sync::{Mutex, MutexGuard};
 
 use files::{FileComparison, ScopeFile, SyncError, file_names};
-use place::{FileFault, FileStamp};
+use place::{FileFault, FilePlace, FileStamp};
 
 /// Attempts to replace a file that a person saves again and again.
 const ATTEMPTS: usize = 5;
@@ -40,8 +40,9 @@ struct MirrorState {
 }
 
 /// The last comparison of a file.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct KnownFile {
+    place: FilePlace,
     /// `None` without a file, or if it has to be read again.
     stamp: Option<FileStamp>,
     conflicts: Vec<MemoryId>,
@@ -110,8 +111,9 @@ impl FileMirror {
         scope: &MemoryScope,
         cause: SyncCause,
     ) -> Result<u64, StoreError> {
-        let file = ScopeFile::new(self.log.clone(), &self.directory, scope);
-        let known = state.files.entry(scope.clone()).or_default();
+        let known = state.files.entry(scope.clone());
+        let known = known.or_insert_with(|| KnownFile::new(&self.directory, scope));
+        let file = ScopeFile::new(self.log.clone(), scope, known.place.clone());
         if cause == SyncCause::File && file.is_unchanged(known.stamp) {
             return Ok(0);
         }
@@ -142,7 +144,8 @@ impl FileMirror {
     async fn sync_written(&self) -> Result<u64, StoreError> {
         let names = file_names(&self.directory).await;
         let mut state = self.state.lock().await;
-        let known: BTreeSet<String> = state.files.keys().map(place::file_name).collect();
+        let known: BTreeSet<String> =
+            state.files.values().map(|known| known.place.file_name().to_owned()).collect();
         let mut scopes = BTreeSet::from([MemoryScope::Everyone]);
         let mut strangers = BTreeMap::new();
         for name in names.into_iter().filter(|name| !known.contains(name)) {
@@ -183,6 +186,11 @@ impl MemoryMirror for FileMirror {
 }
 
 impl KnownFile {
+    fn new(directory: &Path, scope: &MemoryScope) -> Self {
+        let place = FilePlace::from_scope(directory, scope);
+        Self { place, stamp: None, conflicts: Vec::new(), problem: None }
+    }
+
     fn set_problem(&mut self, problem: Option<String>) {
         if let Some(problem) =
             problem.as_ref().filter(|problem| self.problem.as_ref() != Some(problem))

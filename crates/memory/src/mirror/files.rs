@@ -59,8 +59,8 @@ struct TakenFile {
 }
 
 impl<'s> ScopeFile<'s> {
-    pub(super) fn new(log: Arc<dyn MemoryFiles>, directory: &Path, scope: &'s MemoryScope) -> Self {
-        Self { log, scope, place: FilePlace::from_scope(directory, scope) }
+    pub(super) fn new(log: Arc<dyn MemoryFiles>, scope: &'s MemoryScope, place: FilePlace) -> Self {
+        Self { log, scope, place }
     }
 
     /// Looks at metadata only, which takes less time than the way to a thread for blocking work.

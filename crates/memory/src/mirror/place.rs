@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use avocet_protocol::store::MemoryScope;
 use avocet_supervise::fail_point::{FailMoment, pass_fail_point};
+use avocet_text::in_hexadecimal;
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -46,7 +47,7 @@ pub(super) fn digest_parts(parts: &[&[u8]]) -> String {
         digest.update((part.len() as u64).to_le_bytes());
         digest.update(part);
     }
-    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    in_hexadecimal(&digest.finalize())
 }
 
 /// The state of a file, which changes with its content.
@@ -121,6 +122,10 @@ pub(super) enum ReplacedFile {
 impl FilePlace {
     pub(super) fn from_scope(directory: &Path, scope: &MemoryScope) -> Self {
         Self { directory: directory.to_owned(), name: file_name(scope) }
+    }
+
+    pub(super) fn file_name(&self) -> &str {
+        &self.name
     }
 
     pub(super) fn file_path(&self) -> PathBuf {

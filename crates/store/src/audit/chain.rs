@@ -7,11 +7,12 @@ use avocet_protocol::clock::Timestamp;
 use avocet_protocol::store::{
     Audit, AuditCheck, AuditFault, AuditFilter, AuditHead, AuditKind, AuditRow,
 };
+use avocet_text::in_hexadecimal;
 use rusqlite::{Row, params};
 use sha2::{Digest, Sha256};
 
 use super::NewAuditRow;
-use super::row_hash::{NEW_VERSION, RowProof, StoredRow, to_hex};
+use super::row_hash::{NEW_VERSION, RowProof, StoredRow};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
 
@@ -101,7 +102,7 @@ pub(super) fn append_row(tx: &Tx<'_>, entry: NewAuditRow<'_>) -> Result<()> {
         actor: actor.to_string(),
         tool: tool.map(|tool| tx.redactor.summary(&tool, AuditRow::SUMMARY)),
         summary: tx.redactor.summary(summary, AuditRow::SUMMARY),
-        digest: arguments.map(|arguments| to_hex(&Sha256::digest(arguments))).or(digest),
+        digest: arguments.map(|arguments| in_hexadecimal(&Sha256::digest(arguments))).or(digest),
         outcome: outcome.map(str::to_owned),
         previous: previous.unwrap_or_else(|| NOTHING.to_owned()),
         hash: String::new(),
@@ -247,7 +248,7 @@ impl OldSeals {
 
     /// Returns the digest for the `erased` row; `None` if there are no such rows.
     pub(super) fn digest(self) -> Option<String> {
-        self.last.map(|_| to_hex(&self.hasher.finalize()))
+        self.last.map(|_| in_hexadecimal(&self.hasher.finalize()))
     }
 }
 

@@ -226,7 +226,7 @@ async fn audit_summary_of_arguments_is_redacted_and_short() {
     assert_eq!(said[..2], [r#"{"header":"[secret]"}"#, r#"{"token":"[secret]"}"#]);
     assert_eq!(said[2].chars().count(), AuditRow::SUMMARY);
     let digests: Vec<&String> = rows.iter().filter_map(|row| row.digest.as_ref()).collect();
-    assert_eq!(digests[0], &to_hex(&Sha256::digest(arguments[0].to_string())));
+    assert_eq!(digests[0], &in_hexadecimal(&Sha256::digest(arguments[0].to_string())));
 }
 
 #[tokio::test]

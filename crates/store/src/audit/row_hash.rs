@@ -19,6 +19,7 @@
 use std::collections::BTreeMap;
 
 use avocet_protocol::store::AuditRow;
+use avocet_text::in_hexadecimal;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -129,7 +130,7 @@ impl StoredRow {
         hasher.add_text(Some(&row.summary));
         hasher.add_text(row.outcome.as_deref());
         hasher.add_text(Some(&row.previous));
-        to_hex(&hasher.0.finalize())
+        in_hexadecimal(&hasher.0.finalize())
     }
 
     /// Returns the hash over the digests of the texts; `None` if a text does not fit to its seal.
@@ -157,7 +158,7 @@ impl StoredRow {
             };
             hasher.add_text(Some(&digest));
         }
-        Some(to_hex(&hasher.0.finalize()))
+        Some(in_hexadecimal(&hasher.0.finalize()))
     }
 
     /// Returns the seals of a row; those of a whole row are derived from its salt.
@@ -212,7 +213,7 @@ impl StoredRow {
 
 fn seals_from_salt(salt: &str) -> BTreeMap<String, TextSeal> {
     let seal = |text: ErasableText| {
-        let derived = to_hex(&Sha256::digest(format!("{salt} {}", text.column())));
+        let derived = in_hexadecimal(&Sha256::digest(format!("{salt} {}", text.column())));
         (text.column().to_owned(), TextSeal::Salt(derived))
     };
     ErasableText::ALL.into_iter().map(seal).collect()
@@ -222,7 +223,7 @@ fn text_digest(salt: &str, value: Option<&str>) -> String {
     let mut hasher = RowHasher(Sha256::new());
     hasher.add_text(Some(salt));
     hasher.add_text(value);
-    to_hex(&hasher.0.finalize())
+    in_hexadecimal(&hasher.0.finalize())
 }
 
 /// Hashes an unambiguous encoding of values. Integers have eight bytes (little-endian); texts follow
@@ -244,8 +245,4 @@ impl RowHasher {
         self.add_integer(value.map(|text| i64::try_from(text.len()).unwrap_or(i64::MAX)));
         self.0.update(value.unwrap_or_default());
     }
-}
-
-pub(super) fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
