@@ -164,7 +164,7 @@ impl Roles for Bus {
         let admission = &self.access.admission;
         let session = admission.session_of(inbound).ok()?;
         let own = session.address();
-        let linked = (own.whole_chat() != address.whole_chat()).then(|| {
+        let linked = (!own.is_same_chat(address)).then(|| {
             admission.cache.owner_of_chat(&own).map(|sender| PersonId::from_sender(&own, sender))
         });
         let (address, person) = (address.clone(), PersonId::from_inbound(inbound));

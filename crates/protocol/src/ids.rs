@@ -73,6 +73,9 @@ pub(crate) fn check_id(kind: &'static str, text: &str) -> Result<(), IdError> {
     if text.len() > MAX_ID_BYTES {
         return reject(IdFault::TooLong(text.len()));
     }
+    if is_plain(text) {
+        return Ok(());
+    }
     for c in text.chars() {
         match c {
             '/' | '\\' => return reject(IdFault::Separator(c)),
@@ -84,6 +87,16 @@ pub(crate) fn check_id(kind: &'static str, text: &str) -> Result<(), IdError> {
         return reject(IdFault::ParentDirectory);
     }
     Ok(())
+}
+
+/// Returns `true` if a text has only printable ASCII that the rules allow, as most ids have.
+fn is_plain(text: &str) -> bool {
+    let mut before = 0;
+    text.bytes().all(|byte| {
+        let is_double_dot = before == b'.' && byte == b'.';
+        before = byte;
+        matches!(byte, b' '..=b'~') && byte != b'/' && byte != b'\\' && !is_double_dot
+    })
 }
 
 /// Like [`check_id`], for ids that become a part of a session id.

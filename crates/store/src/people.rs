@@ -142,7 +142,7 @@ fn end_cards(
     let key = card_key(code)?;
     for outcome in outcomes {
         let chat = &outcome.address;
-        if pressed_in.is_some_and(|pressed| pressed.whole_chat() == chat.whole_chat()) {
+        if pressed_in.is_some_and(|pressed| pressed.is_same_chat(chat)) {
             continue;
         }
         // The last chunk has the buttons.

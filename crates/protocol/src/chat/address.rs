@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AccountName, CallId, ChannelName, ChatId, IdError, JobId, ScheduleId, TopicId};
-use crate::{ids::IdFault, ids::check_id, ids::text_id_traits};
+use crate::ids::{IdFault, MAX_ID_BYTES, check_id, text_id_traits};
 
 /// A chat or topic that can get a reply: `telegram:work:-100123:7`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +26,13 @@ pub struct ChatAddress {
 }
 
 impl ChatAddress {
+    /// Returns `true` if both are in the same chat, in whatever topics.
+    #[must_use]
+    pub fn is_same_chat(&self, other: &Self) -> bool {
+        let Self { channel, account, chat, .. } = self;
+        (channel, account, chat) == (&other.channel, &other.account, &other.chat)
+    }
+
     /// Returns the chat without its topic. Order and rate limits apply to the whole chat.
     #[must_use]
     pub fn whole_chat(&self) -> Self {
@@ -93,17 +100,27 @@ impl SessionId {
     /// # Errors
     /// [`IdError`] names the value and the rule it breaks.
     pub fn parse(text: &str) -> Result<Self, IdError> {
-        text.parse::<ChatAddress>()
-            .map_err(|error| IdError::new("session id", text, error.fault))?;
-        Ok(Self(text.into()))
+        let reject = |fault| IdError::new(Self::KIND, text, fault);
+        check_id(Self::KIND, text)?;
+        match text.split(':').count() {
+            3 | 4 if text.split(':').any(str::is_empty) => Err(reject(IdFault::Empty)),
+            3 | 4 => Ok(Self(text.into())),
+            parts => Err(reject(IdFault::Parts(parts))),
+        }
     }
+
+    const KIND: &str = "session id";
 
     /// Returns the session of a chat or topic.
     ///
     /// # Errors
     /// [`IdError`] if the parts together are longer than an id may be.
     pub fn from_address(address: &ChatAddress) -> Result<Self, IdError> {
-        Self::parse(&address.to_string())
+        // Its parts are valid.
+        match address.to_string() {
+            id if id.len() <= MAX_ID_BYTES => Ok(Self(id.into())),
+            id => Err(IdError::new(Self::KIND, &id, IdFault::TooLong(id.len()))),
+        }
     }
 
     /// The beginning of the ids of sessions of editors.

@@ -77,3 +77,36 @@ fn is_named_as_job_requires_the_number_of_a_job() {
         assert_eq!(SessionId::parse(&session).unwrap().is_named_as_job(), expected, "{session}");
     }
 }
+
+#[test]
+fn session_id_parse_has_the_faults_of_the_address() {
+    let parts = ["a", "", "..", "a.", ".b", "a/b", "\\", "é", "\u{7f}", "x y", "\t", "~"];
+    for first in parts {
+        for last in parts {
+            for text in
+                [first.to_owned(), format!("{first}:a:{last}"), format!("{first}:{last}:a:a")]
+            {
+                let parsed = SessionId::parse(&text);
+                let fault = text.parse::<ChatAddress>().map(|address| address.to_string());
+                let fault = fault.map_err(|error| error.fault);
+                let parsed = parsed.map(|session| session.as_str().to_owned());
+                assert_eq!(parsed.map_err(|error| error.fault), fault, "{text:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn is_same_chat_ignores_the_topic() {
+    let address = |text: &str| text.parse::<ChatAddress>().unwrap();
+    let chat = address("telegram:work:1:7");
+    for (other, is_same) in [
+        ("telegram:work:1", true),
+        ("telegram:work:1:8", true),
+        ("telegram:work:2:7", false),
+        ("telegram:home:1:7", false),
+        ("discord:work:1:7", false),
+    ] {
+        assert_eq!(chat.is_same_chat(&address(other)), is_same, "{other}");
+    }
+}
