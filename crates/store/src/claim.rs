@@ -51,7 +51,7 @@ use crate::reports;
 use crate::rows::messages::{INBOUND, NEXT, inbound_from_row};
 use crate::rows::sessions::{mode_if_any, permission_mode};
 use crate::rows::turns::{self, OPEN_TURN, insert_turn};
-use crate::rows::{self, RowResult, parsed_if_any};
+use crate::rows::{self, RowResult, at, parsed_if_any};
 use crate::turn_record::read_turn;
 use crate::tx::{Result, Tx};
 use crate::undelivered;
@@ -109,27 +109,29 @@ struct OpenTurnRow {
     deaths_alone: u32,
 }
 
+/// The columns that [`claiming_session`] reads.
+const CLAIMING: &str = "SELECT mode, model, effort, agent, permission_mode, \
+    compact_for IS NOT NULL AS is_compacting, turns.id AS turn, state, suspect, attempts, \
+    deaths_alone FROM sessions";
+
 /// Returns `None` if the session is unknown.
 fn claiming_session(tx: &Tx<'_>, session: &SessionId) -> Result<Option<ClaimingSession>> {
     tx.db.query_row(
         &format!(
-            "SELECT mode, model, effort, agent, permission_mode, \
-                 compact_for IS NOT NULL AS is_compacting, \
-                 turns.id AS turn, state, suspect, attempts, deaths_alone \
-             FROM sessions LEFT JOIN turns ON turns.session = sessions.id \
-                 AND {OPEN_TURN} WHERE sessions.id = ?1"
+            "{CLAIMING} LEFT JOIN turns ON turns.session = sessions.id AND {OPEN_TURN} \
+             WHERE sessions.id = ?1"
         ),
         [session.as_str()],
         |row| {
             Ok(ClaimingSession {
                 mode: mode_if_any(row)?,
-                model: row.get("model")?,
-                effort: parsed_if_any(row, "effort")?,
-                agent: row.get("agent")?,
+                model: row.get(at!(CLAIMING, "model"))?,
+                effort: parsed_if_any(row, at!(CLAIMING, "effort"))?,
+                agent: row.get(at!(CLAIMING, "agent"))?,
                 permission_mode: permission_mode(row)?,
-                is_compacting: row.get("is_compacting")?,
+                is_compacting: row.get(at!(CLAIMING, "is_compacting"))?,
                 open: row
-                    .get::<_, Option<i64>>("turn")?
+                    .get::<_, Option<i64>>(at!(CLAIMING, "turn"))?
                     .map(|id| open_turn(row, id))
                     .transpose()?,
             })
@@ -141,9 +143,9 @@ fn open_turn(row: &Row<'_>, id: i64) -> RowResult<OpenTurnRow> {
     Ok(OpenTurnRow {
         turn: TurnId(id),
         state: turns::turn_state(row)?,
-        suspect: row.get("suspect")?,
-        deaths: row.get("attempts")?,
-        deaths_alone: row.get("deaths_alone")?,
+        suspect: row.get(at!(CLAIMING, "suspect"))?,
+        deaths: row.get(at!(CLAIMING, "attempts"))?,
+        deaths_alone: row.get(at!(CLAIMING, "deaths_alone"))?,
     })
 }
 

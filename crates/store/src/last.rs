@@ -190,8 +190,10 @@ impl LastFile {
         let LastTransaction { id, epoch, position, synced, at, boot, .. } = &self.last;
         let pages = self.pages.get().as_word();
         let line = format!("{id} {epoch} {position} {synced} {} {boot} {pages}", at.0);
-        let padded = format!("{line:<width$}\n", width = LENGTH - 1);
-        self.file.write_all_at(padded.as_bytes(), 0)
+        let mut padded = line.into_bytes();
+        padded.resize(padded.len().max(LENGTH - 1), b' ');
+        padded.push(b'\n');
+        self.file.write_all_at(&padded, 0)
     }
 }
 

@@ -137,7 +137,7 @@ pub(crate) fn usage_page(
             Ok(UsageRow {
                 of: row.get("of")?,
                 answers: row.get("answers")?,
-                total: read_total(row)?,
+                total: read_total_at(row, 2)?,
             })
         },
     )
@@ -303,14 +303,19 @@ fn add_sums(db: Db<'_>, sums: &str, newer: &str, params: impl Params) -> Result<
 }
 
 fn read_total(row: &Row<'_>) -> rusqlite::Result<Total> {
+    read_total_at(row, 0)
+}
+
+/// Reads the columns of [`SUMS`], of which the first is at this place.
+fn read_total_at(row: &Row<'_>, first: usize) -> rusqlite::Result<Total> {
     Ok(Total {
         usage: Usage {
-            input: row.get("input")?,
-            output: row.get("output")?,
-            cached: row.get("cached")?,
-            cache_written: row.get("cache_written")?,
+            input: row.get(first)?,
+            output: row.get(first + 1)?,
+            cached: row.get(first + 2)?,
+            cache_written: row.get(first + 3)?,
         },
-        cost: Money(row.get("cost")?),
-        unpriced: row.get("unpriced")?,
+        cost: Money(row.get(first + 4)?),
+        unpriced: row.get(first + 5)?,
     })
 }

@@ -8,10 +8,10 @@ use avocet_protocol::store::{Enqueued, Head, Outbox, Preview, SendEnd, Showing, 
 use rusqlite::{Row, params};
 
 use crate::preview;
-use crate::rows;
 use crate::rows::chunks::{
     ChunkPosition, DELIVERABLE, OPEN_CHUNK, OutboxSource, insert_chunk, insert_notice, same_message,
 };
+use crate::rows::{self, at};
 use crate::tx::{Db, Result, Tx};
 use crate::undelivered;
 use crate::{Durability, SqliteStore, digest};
@@ -130,6 +130,10 @@ fn enqueue_message(
     }
 }
 
+/// The columns of a chunk that [`read_head`] reads by their place.
+const HEAD: &str = "SELECT id, turn, channel, account, chat, topic, content, source, state, attempts, \
+    repeat, not_before, held_at, failing_since, error, first_sent_at, ";
+
 fn read_head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
     struct First {
         state: String,
@@ -137,9 +141,7 @@ fn read_head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
     }
     let first = db.query_row(
         &format!(
-            "SELECT id, turn, channel, account, chat, topic, content, source, state, attempts, \
-                 repeat, not_before, held_at, failing_since, error, first_sent_at, \
-                 coalesce(platform_id, (SELECT edited.platform_id FROM outbox AS edited \
+            "{HEAD} coalesce(platform_id, (SELECT edited.platform_id FROM outbox AS edited \
                      WHERE edited.id = outbox.edits)) AS platform_id, \
                  CASE WHEN chunk > 0 THEN (SELECT first.platform_id FROM outbox AS first \
                      WHERE {same_message} AND first.chunk = 0) END AS first_chunk, \
@@ -151,19 +153,22 @@ fn read_head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
         ),
         rows::chat_key(chat),
         |row| {
-            let state: String = row.get("state")?;
+            let state: String = row.get(at!(HEAD, "state"))?;
             let unknown = state == "unknown";
             Ok(First {
                 state,
                 head: Head {
                     delivery: read_delivery(row)?,
                     unknown,
-                    attempts: row.get("attempts")?,
-                    not_before: Timestamp(row.get("not_before")?),
-                    held_at: Timestamp(row.get("held_at")?),
-                    failing_since: row.get::<_, Option<i64>>("failing_since")?.map(Timestamp),
-                    error: row.get("error")?,
-                    notice: row.get::<_, String>("source")? == OutboxSource::Notice.as_word(),
+                    attempts: row.get(at!(HEAD, "attempts"))?,
+                    not_before: Timestamp(row.get(at!(HEAD, "not_before"))?),
+                    held_at: Timestamp(row.get(at!(HEAD, "held_at"))?),
+                    failing_since: row
+                        .get::<_, Option<i64>>(at!(HEAD, "failing_since"))?
+                        .map(Timestamp),
+                    error: row.get(at!(HEAD, "error"))?,
+                    notice: row.get_ref(at!(HEAD, "source"))?.as_str()?
+                        == OutboxSource::Notice.as_word(),
                     is_edit: row.get("is_edit")?,
                 },
             })
@@ -200,13 +205,13 @@ pub(crate) fn start_head(tx: &Tx<'_>, chat: &ChatAddress) -> Result<Option<Head>
 
 fn read_delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
     Ok(Delivery {
-        id: DeliveryId(row.get("id")?),
-        turn: row.get::<_, Option<i64>>("turn")?.map(TurnId),
+        id: DeliveryId(row.get(at!(HEAD, "id"))?),
+        turn: row.get::<_, Option<i64>>(at!(HEAD, "turn"))?.map(TurnId),
         nonce: row.get("nonce")?,
-        address: rows::address_from_row(row)?,
-        content: rows::json_column(row, "content")?,
-        repeat: row.get("repeat")?,
-        first_sent_at: row.get::<_, Option<i64>>("first_sent_at")?.map(Timestamp),
+        address: rows::address_at(row, at!(HEAD, "channel"))?,
+        content: rows::json_column(row, at!(HEAD, "content"))?,
+        repeat: row.get(at!(HEAD, "repeat"))?,
+        first_sent_at: row.get::<_, Option<i64>>(at!(HEAD, "first_sent_at"))?.map(Timestamp),
         shown_as: rows::parsed_if_any(row, "platform_id")?,
         first_chunk: rows::parsed_if_any(row, "first_chunk")?,
         files: Vec::new(),

@@ -159,6 +159,17 @@ pub(crate) fn address_from_row(row: &Row<'_>) -> RowResult<ChatAddress> {
     })
 }
 
+/// Reads an address from the columns `channel`, `account`, `chat` and `topic`, of which the first is at
+/// this place.
+pub(crate) fn address_at(row: &Row<'_>, first: usize) -> RowResult<ChatAddress> {
+    Ok(ChatAddress {
+        channel: parse_column(row, first)?,
+        account: parse_column(row, first + 1)?,
+        chat: parse_column(row, first + 2)?,
+        topic: parsed_if_any(row, first + 3)?,
+    })
+}
+
 /// Returns the columns `channel`, `account` and `chat` of an address.
 pub(crate) fn chat_key(chat: &ChatAddress) -> [&str; 3] {
     [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()]
