@@ -220,6 +220,8 @@ test("a killed daemon fails the prompt, and the next one works after its restart
     await editor.until(() => editor.text(id).includes("2"));
     daemon.kill("SIGKILL");
     await assert.rejects(answer, /connection to the daemon was lost/);
+    // Its connections end before its lock does.
+    await daemon.ended;
     await home.daemon();
     assert.equal((await editor.prompt(id, "count to 2")).stopReason, "end_turn");
     assert.match(editor.text(id), /30\.[^]*1, 2\.$/, "the interrupted answer comes, too");
@@ -235,6 +237,8 @@ test("an interrupted call is repeated only if the person allows it", () =>
     await editor.until(() => editor.calls(id)[0]?.status === "in_progress");
     daemon.kill("SIGKILL");
     await assert.rejects(answer, /connection to the daemon was lost/);
+    // Its connections end before its lock does.
+    await daemon.ended;
     await home.daemon();
     assert.equal((await editor.prompt(id, "count to 2")).stopReason, "end_turn");
     const [{ toolCall, options }] = editor.permissions;
