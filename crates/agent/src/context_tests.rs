@@ -2,12 +2,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use avocet_protocol::access::PermissionMode;
-use avocet_protocol::chat::{InboundKind, NewInbound};
+use avocet_protocol::access::{NewRule, PermissionMode, RuleScope};
+use avocet_protocol::chat::{InboundKind, NewInbound, SessionId};
 use avocet_protocol::clock::Timestamp;
-use avocet_protocol::ids::TurnId;
+use avocet_protocol::ids::{RuleId, TurnId};
 use avocet_protocol::model::{Message, MessagePart, Messages, ModelRequest};
-use avocet_protocol::store::{CommandAction, CommandReply, CompactedPast, Inbox, Query, TurnLog};
+use avocet_protocol::store::{
+    Actor, BranchSession, BranchedSession, CommandAction, CommandReply, CompactedPast, Inbox,
+    Query, SessionBranches, TurnLog,
+};
 use avocet_protocol::turn::TurnRecord;
 use avocet_store::OldRows;
 use avocet_testkit::{Scripted, ScriptedModel};
@@ -217,11 +220,26 @@ async fn kept_and_anew(harness: &AgentHarness, turn: &TurnRecord) -> [Messages; 
     requests
 }
 
+/// Continues the conversation of all turns before this one in a new session. Returns its next turn.
+async fn branch_before(harness: &AgentHarness, before: TurnId) -> TurnRecord {
+    let into = SessionId::parse("terminal:local:branch").unwrap();
+    let (session, before) = (session(), Some(before));
+    let branch = BranchSession { session, into: into.clone(), through: None, before };
+    let branched = harness.store.branch_session(&branch).await.unwrap();
+    assert!(matches!(branched, BranchedSession::Copied { turns: 30.. }), "{branched:?}");
+    let mut message = harness.message("said differently");
+    message.inbound.address = into.address();
+    harness.store.accept(&NewInbound { session: into.clone(), ..message }, None).await.unwrap();
+    harness.claim_in(&into).await
+}
+
 async fn command(harness: &AgentHarness, action: CommandAction) {
     let command = NewInbound { kind: InboundKind::Command, ..harness.message("/command") };
     let command = harness.store.accept(&command, None).await.unwrap().id;
     harness.store.settle_command(command, &action, &CommandReply::default()).await.unwrap();
 }
+
+const RULE: &str = "Answer in French.";
 
 #[tokio::test]
 async fn f33_request_from_kept_turns_equals_one_that_is_made_anew_after_each_change_of_the_past() {
@@ -231,7 +249,7 @@ async fn f33_request_from_kept_turns_equals_one_that_is_made_anew_after_each_cha
         }
         _ => Scripted::says("ok"),
     };
-    let (harness, ..) = small(answer, |_| Scripted::says("They talk.")).await;
+    let (mut harness, ..) = small(answer, |_| Scripted::says("They talk.")).await;
     let compact = async |compacted: CompactedPast| {
         harness.store.record_compaction(&session(), &compacted).await.unwrap();
     };
@@ -251,6 +269,25 @@ async fn f33_request_from_kept_turns_equals_one_that_is_made_anew_after_each_cha
                 harness.store.remove_old(OldRows::Results, 0, everything).await.unwrap();
             }
             58 => command(&harness, CommandAction::TrustPast).await,
+            64 => {
+                let (id, text) = (RuleId(1), RULE.to_owned());
+                let rule = NewRule { id, text, scope: RuleScope::Everyone, by: Actor::Host };
+                command(&harness, CommandAction::AddRule(rule)).await;
+            }
+            70 => {
+                let by = "terminal:local:me".parse().unwrap();
+                command(&harness, CommandAction::RemoveRule { id: RuleId(1), by }).await;
+            }
+            76 => {
+                let facts = harness.agent.models.main.facts().await;
+                let renamed = ScriptedModel::answering(answer).named("test/renamed");
+                harness.agent.models.main = Arc::new(renamed.with_facts(facts));
+            }
+            82 => {
+                let turn = branch_before(&harness, TurnId(60)).await;
+                let [kept, anew] = kept_and_anew(&harness, &turn).await;
+                assert_eq!(kept, anew, "a branch");
+            }
             90 => command(&harness, CommandAction::Forget).await,
             _ => {}
         }
@@ -264,6 +301,8 @@ async fn f33_request_from_kept_turns_equals_one_that_is_made_anew_after_each_cha
         let turn = harness.claim().await;
         let [kept, anew] = kept_and_anew(&harness, &turn).await;
         assert_eq!(kept, anew, "turn {number}");
+        let has_rule = kept.first().is_some_and(|first| format!("{first:?}").contains(RULE));
+        assert_eq!(has_rule, (64..70).contains(&number), "turn {number}");
         let pairs = kept.shared().zip(before.shared());
         shared = shared.max(pairs.filter(|(one, other)| Arc::ptr_eq(one, other)).count());
         with_blocks += usize::from(kept.parts().any(|part| matches!(part, MessagePart::Block(_))));

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use avocet_protocol::model::{
-    Arguments, MessageBlock, MessagePart, Messages, SharedMessage, Usage,
+    Arguments, Message, MessageBlock, MessagePart, Messages, Reasoning, SentCall, SharedMessage,
+    Usage,
 };
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::Piece;
 use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake, delta_event, event, stream_head};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::endpoint::StreamedAnswer;
@@ -338,10 +339,23 @@ fn f33_openai_request_has_the_same_bytes_if_its_messages_keep_their_json() {
     let looks = with_image(&[0xFF, 0xD8, 0xFF, 0xE0, 7]);
     let mut messages = sample_request().messages;
     messages.extend(looks.messages);
+    let state = json!({ "message": { "reasoning_content": "hm" } });
+    let call =
+        SentCall { id: "t2s0c0".to_owned(), name: "read_file".to_owned(), arguments: Map::new() };
+    messages.extend([
+        Message::assistant("nice", Vec::new()),
+        Message::user("read it"),
+        Message::Assistant {
+            text: String::new(),
+            calls: vec![call],
+            reasoning: Some(Reasoning::new("local/qwen3", state)),
+        },
+        Message::ToolResult { call: "t2s0c0".to_owned(), ok: true, result: "b".to_owned() },
+    ]);
     let lasting =
         |message| Arc::new(SharedMessage::with_cached_json(SharedMessage::into_message(message)));
     let single: Messages = messages.clone().into_iter().map(lasting).collect();
-    let blocks = [1..3, 1..6, 1..7, 3..6, 4..6].map(|of: Range<usize>| {
+    let blocks = [1..3, 1..6, 1..7, 3..6, 4..6, 8..11].map(|of: Range<usize>| {
         let block = MessageBlock::new(messages.iter().skip(of.start).take(of.len()).cloned());
         let mut kept: Messages = messages.iter().take(of.start).cloned().collect();
         kept.push_part(MessagePart::Block(Arc::new(block)));
@@ -368,11 +382,16 @@ fn f33_openai_request_has_the_same_bytes_if_its_messages_keep_their_json() {
         OpenAiConfig { extra_body, ..chat() },
         OpenAiConfig { api: OpenAiApi::Responses, ..chat() },
     ];
-    for config in configs {
-        let model = OpenAi::new("local", "qwen3", &config, Arc::<ManualClock>::default()).unwrap();
+    // The reasoning goes back to its own model only.
+    for (config, name) in configs.iter().flat_map(|config| [(config, "qwen3"), (config, "renamed")])
+    {
+        let model = OpenAi::new("local", name, config, Arc::<ManualClock>::default()).unwrap();
         for (anew, kept) in &kept {
-            let [anew, kept] = [*anew, kept].map(|request| model.request_body(request).unwrap());
-            assert_eq!(String::from_utf8(kept), String::from_utf8(anew), "{config:?}");
+            let [anew, kept] = [*anew, kept]
+                .map(|request| String::from_utf8(model.request_body(request).unwrap()).unwrap());
+            assert_eq!(kept, anew, "{name}: {config:?}");
+            let is_chat = config.api != OpenAiApi::Responses;
+            assert_eq!(kept.contains("\"hm\""), is_chat && name == "qwen3", "{kept}");
         }
     }
 }
